@@ -1,0 +1,145 @@
+"""The only list of messages between the page and the worker.
+
+Runs under CPython and MicroPython: plain dicts, no dataclasses, no typing at run time. A message is one JSON
+object with a `kind`; the fields of each kind stand in the tables below as ``name: (types, required)``. Fields
+that a table does not name are refused, so a typing slip is found on the first run. A File cannot be JSON; it
+travels beside the message (see `browser/port.py`).
+"""
+
+import json
+
+from clutch.errors import RequestError
+
+_INT = (int,)
+_NUMBER = (int, float)
+_STR = (str,)
+_LIST = (list,)
+_DICT = (dict,)
+_OPTIONAL_INT = (int, type(None))
+
+MAX_MESSAGE_CHARS = 4_000_000
+
+# Page -> worker.
+REQUESTS = {
+    # `url` is relative to the page; without it the File beside the message is read.
+    "load": {"url": (_STR, False)},
+    # `messages` go through the chat template, `prompt` is raw text; exactly one of the two.
+    "generate": {
+        "request_id": (_INT, True),
+        "epoch": (_INT, True),
+        "messages": (_LIST, False),
+        "prompt": (_STR, False),
+        "params": (_DICT, True),
+        "top_logits": (_INT, False),
+    },
+    "stop": {"request_id": (_INT, True)},
+    "reset": {"epoch": (_INT, True)},
+    "unload": {},
+}
+
+# Worker -> page.
+EVENTS = {
+    "capabilities": {"adapter": (_DICT, True), "shared_memory": ((bool,), True)},
+    # `phase` is a key of the page's strings; `unit` is "bytes", "kernels" or "".
+    "progress": {
+        "phase": (_STR, True),
+        "done": (_NUMBER, True),
+        "total": (_NUMBER, True),
+        "unit": (_STR, True),
+    },
+    "state": {"state": (_STR, True), "epoch": (_INT, True), "kv_length": (_INT, True)},
+    "loaded": {
+        "model": (_DICT, True),
+        "memory": (_DICT, True),
+        "ledger": (_DICT, True),
+        "timings": (_DICT, True),
+    },
+    "started": {
+        "request_id": (_INT, True),
+        "epoch": (_INT, True),
+        "prompt_ids": (_LIST, True),
+        "num_cached_tokens": (_INT, True),
+    },
+    # `seq_no` counts the deltas of one request from 0.
+    "delta": {
+        "request_id": (_INT, True),
+        "epoch": (_INT, True),
+        "seq_no": (_INT, True),
+        "text": (_STR, True),
+        "token_ids": (_LIST, True),
+    },
+    # Exactly one a request, unless the request ended with `error`.
+    "finished": {
+        "request_id": (_INT, True),
+        "epoch": (_INT, True),
+        "reason": (_STR, True),
+        "output_ids": (_LIST, True),
+        "text": (_STR, True),
+        "usage": (_DICT, True),
+        "timings": (_DICT, True),
+        "ledger": (_DICT, True),
+        "top_logits": (_LIST, False),
+    },
+    "error": {
+        "request_id": (_OPTIONAL_INT, True),
+        "epoch": (_INT, True),
+        "code": (_STR, True),
+        "message": (_STR, True),
+        "hint": (_STR, True),
+        "data": (_DICT, True),
+    },
+}
+
+
+def encode(table: dict, kind: str, **fields: object) -> str:
+    """Return the JSON text of one message of `table` (REQUESTS or EVENTS); refuses what `decode` would refuse."""
+    _check(table, kind, fields)
+    return json.dumps(dict(fields, kind=kind))
+
+
+def decode(table: dict, text: str) -> dict:
+    """Return the message in `text` as a dict with its `kind`.
+
+    Raises:
+        RequestError: not JSON, too long, unknown kind, missing, unknown or wrongly typed field.
+    """
+    if len(text) > MAX_MESSAGE_CHARS:
+        raise RequestError(
+            "A message has " + str(len(text)) + " characters; the limit is " + str(MAX_MESSAGE_CHARS) + ".",
+            hint="Send a shorter prompt.",
+            length=len(text),
+            limit=MAX_MESSAGE_CHARS,
+        )
+    try:
+        message = json.loads(text)
+    except ValueError:
+        raise RequestError("A message is not JSON.", hint="Send one JSON object.") from None
+    if not isinstance(message, dict):
+        raise RequestError("A message is not a JSON object.", hint="Send one JSON object.")
+    kind = message.pop("kind", None)
+    _check(table, kind, message)
+    message["kind"] = kind
+    return message
+
+
+def _check(table: dict, kind: str, fields: dict) -> None:
+    if kind not in table:
+        known = ", ".join(sorted(table))
+        raise RequestError("Unknown message kind " + repr(kind) + ".", hint="Known: " + known + ".", kind=str(kind))
+    rules = table[kind]
+    for name in fields:
+        if name not in rules:
+            raise _field_error(kind, name, "is unknown")
+    for name, (types, is_required) in rules.items():
+        if name not in fields:
+            if is_required:
+                raise _field_error(kind, name, "is missing")
+            continue
+        value = fields[name]
+        # bool is an int in Python; a True where a number belongs is a slip.
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise _field_error(kind, name, "has the wrong type")
+
+
+def _field_error(kind: str, name: str, what: str) -> RequestError:
+    return RequestError("Field " + repr(name) + " of message " + kind + " " + what + ".", kind=kind, field=name)
