@@ -1,0 +1,56 @@
+// attention_merge.wgsl: attended = the splits of attention_partial.wgsl put together and normalised
+// shapes     sums (T, N_HEADS, SPLITS, HEAD_DIM) f32; norms (T, N_HEADS, SPLITS) of (largest, sum); attended (T, N_HEADS, HEAD_DIM) f32
+// bindings   0 sums read | 1 norms read | 2 attended read_write
+// overrides  N_HEADS, HEAD_DIM, SPLITS
+// dispatch   (N_HEADS HEAD_DIM / 4, T): one thread four values of a head
+// needs      no features
+// reference  tests/support/kernel_reference.py: attention_merge; nmse 1e-10
+
+override N_HEADS: u32;
+override HEAD_DIM: u32;
+override SPLITS: u32;
+
+const PAGE = 16u;
+
+struct Step {
+  position: u32,
+  n_tokens: u32,
+  table_offset: u32,
+  top_k: u32,
+  seed_low: u32,
+  seed_high: u32,
+  temperature: f32,
+  top_p: f32,
+  min_p: f32,
+}
+@group(1) @binding(0) var<uniform> step: Step;
+@group(0) @binding(0) var<storage, read> sums: array<vec4f>;
+@group(0) @binding(1) var<storage, read> norms: array<vec2f>;
+@group(0) @binding(2) var<storage, read_write> attended: array<vec4f>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  let vectors = HEAD_DIM / 4u;
+  let head = id.x / vectors;
+  let token = id.y;
+  if (head >= N_HEADS || token >= step.n_tokens) {
+    return;
+  }
+  let pages = (step.position + token + PAGE) / PAGE;
+  let pages_per_split = (pages + SPLITS - 1u) / SPLITS;
+  let splits = (pages + pages_per_split - 1u) / pages_per_split;
+  let first = (token * N_HEADS + head) * SPLITS;
+
+  var largest = -3.0e38;
+  for (var s = 0u; s < splits; s++) {
+    largest = max(largest, norms[first + s].x);
+  }
+  var sum = vec4f();
+  var norm = 0.0;
+  for (var s = 0u; s < splits; s++) {
+    let weight = exp(max(norms[first + s].x - largest, -80.0));
+    sum += weight * sums[(first + s) * vectors + id.x % vectors];
+    norm += weight * norms[first + s].y;
+  }
+  attended[token * N_HEADS * vectors + id.x] = sum / norm;
+}
