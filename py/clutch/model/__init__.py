@@ -1,0 +1,1 @@
+"""The model: its shape, its weights, its forward pass as a list of dispatches."""

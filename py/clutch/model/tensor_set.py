@@ -1,0 +1,71 @@
+"""Which tensors an architecture has, in which shapes, and the check of a file against that.
+
+Shapes are in GGUF order, the length of a row first: a matrix that maps n inputs to m outputs is (n, m).
+Source: llama.cpp's tensor names (`src/llama-arch.cpp`).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clutch.formats.gguf import GGUFHeader
+from clutch.formats.quants import SUPPORTED, QuantType
+from clutch.model.metadata_view import unsupported, value_error
+
+if TYPE_CHECKING:
+    from clutch.model.spec import ModelSpec
+
+EMBEDDING = "token_embd.weight"
+OUTPUT = "output.weight"
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def _llama(spec: "ModelSpec") -> Shapes:
+    """The dense model of LLaMA (Touvron et al. 2023) with grouped-query attention, without biases."""
+    hidden, intermediate = spec.hidden_size, spec.intermediate_size
+    q_size, kv_size = spec.n_heads * spec.head_dim, spec.n_kv_heads * spec.head_dim
+    layer: Shapes = {
+        "attn_norm": (hidden,),
+        "attn_q": (hidden, q_size),
+        "attn_k": (hidden, kv_size),
+        "attn_v": (hidden, kv_size),
+        "attn_output": (q_size, hidden),
+        "ffn_norm": (hidden,),
+        "ffn_gate": (hidden, intermediate),
+        "ffn_up": (hidden, intermediate),
+        "ffn_down": (intermediate, hidden),
+    }
+    shapes: Shapes = {EMBEDDING: (hidden, spec.vocab_size), "output_norm.weight": (hidden,)}
+    if not spec.tied_output:
+        shapes[OUTPUT] = (hidden, spec.vocab_size)
+    for index in range(spec.n_layers):
+        shapes |= {f"blk.{index}.{part}.weight": shape for part, shape in layer.items()}
+    return shapes
+
+
+TENSOR_SHAPES: dict[str, Callable[["ModelSpec"], Shapes]] = {"llama": _llama}
+"""The architectures we run. A new one adds a function here (Qwen2: biases on q, k and v)."""
+
+
+def check_tensors(header: GGUFHeader, spec: "ModelSpec") -> None:
+    """Check that a file has exactly the tensors of its architecture.
+
+    Raises:
+        ModelFormatError: one is missing or has another shape than the spec implies.
+        UnsupportedModelError: there are more, or one is stored in a type that we have no kernel for.
+    """
+    shapes = TENSOR_SHAPES[spec.architecture](spec)
+    for name, shape in shapes.items():
+        tensor = header.tensors.get(name)
+        if tensor is None:
+            raise value_error(name, f"a tensor of shape {shape}", "no such tensor")
+        if tensor.shape != shape:
+            raise value_error(name, f"shape {shape}", f"shape {tensor.shape}")
+        # Norms are a thousandth of the weights: every file stores them in full, and our kernels count on it.
+        allowed = SUPPORTED if len(shape) > 1 else {QuantType.F32}
+        if tensor.type not in allowed:
+            names = ", ".join(sorted(quant.name for quant in allowed))
+            raise unsupported(f"type of {name}", tensor.type.name, f"one of: {names}")
+    for name in header.tensors:
+        if name not in shapes:
+            raise unsupported("tensor", name, f"only those of a plain {spec.architecture} model")
