@@ -1,0 +1,1 @@
+"""The KV cache: a pool of pages, and the block table that strings them together."""

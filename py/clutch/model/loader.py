@@ -1,0 +1,108 @@
+"""Loads a model: header -> plans -> buffers -> kernels -> weights -> warm-up. Nothing is left behind on failure."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from clutch.config import EngineConfig
+from clutch.formats.gguf import GGUFHeader, read_header
+from clutch.gpu.device import Device
+from clutch.gpu.kernels import Kernel
+from clutch.gpu.ledger import Ledger, Scope
+from clutch.model.llama import Llama
+from clutch.model.memory import MemoryPlan, plan_memory
+from clutch.model.runner import Runner, StepPlans
+from clutch.model.spec import ModelSpec
+from clutch.model.state import allocate_state, write_rope
+from clutch.model.upload import Progress, Source, Upload
+from clutch.model.weights import WeightPlan
+from clutch.sampling.params import SamplingParams
+
+
+class StopWatch:
+    """Seconds by stage, for the `loaded` message."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, object] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """The time since the last lap belongs to `stage`."""
+        now = time.perf_counter()
+        self.seconds[f"{stage}_s"] = round(now - self._last, 3)
+        self._last = now
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model on the GPU; `close` gives its buffers back."""
+
+    spec: ModelSpec
+    memory: MemoryPlan
+    runner: Runner
+    timings: dict[str, object]
+    scope: Scope
+
+    def close(self) -> None:
+        """Destroy its buffers."""
+        self.scope.close()
+
+
+async def read_model_header(source: Source) -> tuple[GGUFHeader, ModelSpec]:
+    """Read and check everything that can be checked before a GPU is touched.
+
+    Raises:
+        ModelFormatError, UnsupportedModelError, SourceError: what is wrong with the file.
+    """
+    header = await read_header(source.read, source.size_bytes)
+    return header, ModelSpec.from_header(header)
+
+
+async def load_model(
+    source: Source,
+    header: GGUFHeader,
+    spec: ModelSpec,
+    device: Device,
+    ledger: Ledger,
+    config: EngineConfig,
+    on_progress: Progress,
+) -> LoadedModel:
+    """Bring a model onto `device`; on any failure every buffer made here is destroyed.
+
+    Raises:
+        OutOfMemory: what does not fit, and what would.
+        SourceError: the file ends early.
+        DeviceLost, DeviceTimeout: as for every wait.
+    """
+    watch = StopWatch()
+    weight_plan = WeightPlan(spec, header)
+    memory = plan_memory(spec, weight_plan, config, device.limits)
+    with ExitStack() as on_failure:
+        scope = on_failure.enter_context(ledger.scope(device))
+        weights = await weight_plan.allocate(scope)
+        state = await allocate_state(memory, config.steps_in_flight, scope)
+        watch.lap("allocate")
+        model = Llama(spec, weights, state, splits=config.attention_splits, context_length=memory.context_length)
+        plans = StepPlans(model)
+        upload = Upload(weight_plan, device, staging_bytes=memory.upload_bytes)
+        await _compile(device, [*upload.kernels, *plans.kernels], on_progress)
+        watch.lap("compile")
+        await upload.run(source, ledger, on_progress)
+        watch.lap("upload")
+        write_rope(device, state, spec, memory.context_length)
+        runner = Runner(device, state, plans, prefill_tokens=config.prefill_tokens, vocab_size=spec.vocab_size)
+        on_progress("warming_up", 0, 0, "")
+        # First use costs otherwise land in the first answer; the page it writes belongs to nobody yet.
+        runner.begin(SamplingParams())
+        runner.write_table(0, [0])
+        await runner.prefill([0], 0, is_last=True)
+        await runner.decode(1)
+        watch.lap("warm_up")
+        on_failure.pop_all()
+        return LoadedModel(spec, memory, runner, watch.seconds, scope)
+
+
+async def _compile(device: Device, kernels: list[Kernel], on_progress: Progress) -> None:
+    unique = list(dict.fromkeys(kernels))
+    on_progress("compiling", 0, len(unique), "kernels")
+    await device.compile(unique, lambda done, total: on_progress("compiling", done, total, "kernels"))

@@ -1,0 +1,67 @@
+"""What a forward pass reads and writes besides the weights: activations, KV pages, tokens, tables."""
+
+import math
+import struct
+from dataclasses import dataclass
+
+from clutch.gpu.device import Buffer, Device, Usage
+from clutch.gpu.ledger import Scope
+from clutch.model.memory import MemoryPlan
+from clutch.model.spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class State:
+    """The buffers of one model; shapes as the kernels' headers say."""
+
+    x: Buffer
+    h: Buffer
+    q: Buffer
+    attended: Buffer
+    mlp: Buffer
+    attention_sums: Buffer
+    attention_norms: Buffer
+    logits: Buffer
+    rope: Buffer
+    tokens: Buffer
+    block_table: Buffer
+    result: Buffer
+    step_uniforms: Buffer
+    readbacks: tuple[Buffer, ...]
+    kv: tuple[Buffer, ...]
+
+
+async def allocate_state(plan: MemoryPlan, n_readbacks: int, scope: Scope) -> State:
+    """Make the buffers that `plan` counts.
+
+    Raises:
+        OutOfMemory: one does not fit.
+    """
+    made = {
+        name: await scope.buffer(name, size)
+        for name, size in plan.scratch.items()
+        if name not in ("step uniforms", "readbacks")
+    }
+    readback_bytes = plan.scratch["readbacks"] // n_readbacks
+    return State(
+        **{name.replace(" ", "_"): buffer for name, buffer in made.items()},
+        step_uniforms=await scope.buffer("step uniforms", plan.scratch["step uniforms"], Usage.UNIFORM),
+        readbacks=tuple(
+            [await scope.buffer(f"readback {i}", readback_bytes, Usage.READBACK) for i in range(n_readbacks)]
+        ),
+        kv=tuple([await scope.buffer(f"KV pages of layer {i}", plan.kv_layer_bytes) for i in range(plan.n_layers)]),
+    )
+
+
+def write_rope(device: Device, state: State, spec: ModelSpec, context_length: int) -> None:
+    """Fill the table of cosines and sines: (context, head_dim / 2) of (cos, sin), f32 (Su et al. 2021, eq. 15).
+
+    Computed here in double precision: WGSL promises nothing for the large angles of late positions.
+    """
+    frequencies = [spec.rope_theta ** (-2 * i / spec.rope_dim) for i in range(spec.rope_dim // 2)]
+    row = struct.Struct(f"<{2 * len(frequencies)}f")
+    table = bytearray(row.size * context_length)
+    for position in range(context_length):
+        turns = [f(position * frequency) for frequency in frequencies for f in (math.cos, math.sin)]
+        row.pack_into(table, position * row.size, *turns)
+    device.write(state.rope, bytes(table))
