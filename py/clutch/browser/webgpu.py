@@ -1,0 +1,153 @@
+"""The browser's WebGPU as a `gpu.device.Device`: the only Python that touches it.
+
+Buffers, pipelines and bind groups are made from here, one FFI call each, at load time; steps are replayed by
+`worker/replay.js`, one FFI call a step.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import clutch_worker
+import js
+from pyodide.ffi import to_js
+
+from clutch.browser.failures import translated
+from clutch.browser.pipelines import Pipelines, handle_of, js_object
+from clutch.browser.steps import StepFuture
+from clutch.errors import CapabilityError, OutOfMemory
+from clutch.gpu.device import Buffer, ByteStream, Dispatch, Usage
+from clutch.gpu.kernels import Kernel
+from clutch.gpu.limits import REQUIRED, AdapterInfo, Limits, check_limits
+
+_USAGES = {
+    Usage.STORAGE: js.GPUBufferUsage.STORAGE | js.GPUBufferUsage.COPY_DST | js.GPUBufferUsage.COPY_SRC,
+    Usage.UNIFORM: js.GPUBufferUsage.UNIFORM | js.GPUBufferUsage.COPY_DST,
+    Usage.READBACK: js.GPUBufferUsage.MAP_READ | js.GPUBufferUsage.COPY_DST,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WebGPUBuffer:
+    """Implements `gpu.device.Buffer`; `handle` is the GPUBuffer."""
+
+    label: str
+    size_bytes: int
+    handle: Any
+
+    def destroy(self) -> None:
+        """Give its memory back."""
+        self.handle.destroy()
+
+
+async def open_device(wgsl_root: Path) -> "WebGPUDevice":
+    """Return a device with all that the adapter allows; always from a new adapter, an old one gives no second device.
+
+    Raises:
+        CapabilityError: no adapter, or limits that are too small.
+    """
+    adapter = await clutch_worker.requestAdapter()
+    if adapter is None:
+        raise CapabilityError("This browser found no GPU it can use.", hint="Check the graphics driver, then reload.")
+    offered = {name: int(getattr(adapter.limits, name)) for name in REQUIRED}
+    check_limits(offered)
+    with translated():
+        device = await adapter.requestDevice(js_object({"requiredLimits": offered}))
+    info = adapter.info
+    return WebGPUDevice(
+        device,
+        AdapterInfo(info.vendor, info.architecture, info.description, bool(info.isFallbackAdapter)),
+        Limits(offered["maxBufferSize"], offered["maxStorageBufferBindingSize"]),
+        wgsl_root,
+    )
+
+
+class WebGPUDevice:
+    """Implements `gpu.device.Device`.
+
+    Args:
+        device: the GPUDevice.
+        adapter: which GPU it is.
+        limits: what the device was opened with.
+        wgsl_root: folder of the kernels.
+    """
+
+    def __init__(self, device: Any, adapter: AdapterInfo, limits: Limits, wgsl_root: Path) -> None:
+        self.adapter = adapter
+        self.limits = limits
+        self._gpu = clutch_worker.Gpu.new(device)
+        self._pipelines = Pipelines(self._gpu, wgsl_root)
+        self._replay: Any = None
+
+    async def allocate(self, label: str, size_bytes: int, usage: Usage) -> WebGPUBuffer:
+        """Make a buffer."""
+        try:
+            with translated():
+                return WebGPUBuffer(label, size_bytes, await self._gpu.allocate(label, size_bytes, _USAGES[usage]))
+        except OutOfMemory as refused:
+            raise OutOfMemory(
+                f"{label} needs {size_bytes} bytes; the GPU refused: {refused.message}",
+                hint=refused.hint,
+                buffer=label,
+                asked_bytes=size_bytes,
+                limit_bytes=self.limits.largest_buffer_bytes,
+            ) from refused
+
+    async def compile(self, kernels: Sequence[Kernel], on_progress: Callable[[int, int], None]) -> None:
+        """Make the pipelines of `kernels`, all together."""
+        await self._pipelines.compile(kernels, on_progress)
+
+    def record(self, dispatches: Sequence[Dispatch]) -> Any:
+        """Turn dispatches into a plan of `worker/replay.js`."""
+        pipelines = [self._pipelines.pipeline(d.kernel) for d in dispatches]
+        groups = [self._pipelines.bind_group(d.kernel.spec, d.buffers) for d in dispatches]
+        grid = [number for d in dispatches for number in (d.workgroups, d.tokens_per_workgroup)]
+        return clutch_worker.Plan.new(to_js(pipelines), to_js(groups), js.Int32Array.new(to_js(grid)))
+
+    def run(self, dispatches: Sequence[Dispatch]) -> None:
+        """Record and submit once."""
+        clutch_worker.run(self._gpu.device, self.record(dispatches))
+
+    def write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
+        """Write `data` behind everything submitted so far."""
+        self._gpu.queue.writeBuffer(handle_of(buffer), offset, to_js(data))
+
+    async def read(self, buffer: Buffer, size_bytes: int, offset: int = 0) -> bytes:
+        """Return bytes of a storage buffer."""
+        with translated():
+            data: bytes = (await self._gpu.read(handle_of(buffer), offset, size_bytes)).to_bytes()
+            return data
+
+    async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
+        """Pour the next bytes of `stream` into the beginning of `buffer`."""
+        with translated():
+            await handle_of(stream).pour(self._gpu.queue, handle_of(buffer), size_bytes)
+
+    def prepare_steps(self, uniforms: Buffer, result: Buffer, readbacks: Sequence[Buffer]) -> None:
+        """Say where steps keep their uniforms and results."""
+        self._replay = clutch_worker.Replay.new(
+            self._gpu,
+            handle_of(uniforms),
+            self._pipelines.step_group(uniforms),
+            handle_of(result),
+            to_js([handle_of(readback) for readback in readbacks]),
+            self.adapter.is_fallback,
+        )
+
+    def configure(self, settings: bytes) -> None:
+        """Set the words of the step uniform behind position and n_tokens."""
+        self._replay.configure(to_js(settings))
+
+    def step(self, plan: Any, position: int, n_tokens: int) -> StepFuture:
+        """Submit one step at once: one FFI call."""
+        return StepFuture(self._replay.step(plan, position, n_tokens))
+
+    async def idle(self) -> None:
+        """Wait until everything submitted is done."""
+        with translated():
+            await self._gpu.idle()
+
+    def destroy(self) -> None:
+        """Give the whole device back."""
+        self._gpu.device.destroy()

@@ -1,0 +1,63 @@
+// @ts-check
+/**
+ * The worker's entry: probe the GPU, start the pinned Pyodide, unpack the engine, hand it the messages. No logic.
+ */
+
+import { Gpu } from "./gpu.js";
+import { probe, requestAdapter } from "./probe.js";
+import { Plan, Replay, run } from "./replay.js";
+import { openTokenizer } from "./tokenizer.js";
+import { Source } from "./upload.js";
+
+const ROOT = new URL("../", import.meta.url);
+
+/** Messages that come while the engine starts; a module worker loses what arrives before a handler is set. */
+const early = /** @type {MessageEvent[]} */ ([]);
+const firstArrived = new Promise((resolve) => {
+  self.onmessage = (event) => resolve(early.push(event));
+});
+
+/**
+ * @param {string} kind
+ * @param {object} fields as in `protocol.EVENTS`
+ */
+function send(kind, fields) {
+  self.postMessage({ json: JSON.stringify({ kind, ...fields }) });
+}
+
+/** @param {string} phase */
+function progress(phase) {
+  send("progress", { phase, done: 0, total: 0, unit: "" });
+}
+
+async function start() {
+  progress("probing");
+  const found = await probe();
+  if ("error" in found) {
+    send("error", { request_id: null, epoch: 0, ...found.error });
+    return;
+  }
+  progress("starting_python");
+  const [{ loadPyodide }, archive] = await Promise.all([
+    import(new URL("static/vendor/pyodide/pyodide.mjs", ROOT).href),
+    fetch(new URL("engine.zip", ROOT)).then((response) => response.arrayBuffer()),
+  ]);
+  const pyodide = await loadPyodide({ indexURL: new URL("static/vendor/pyodide/", ROOT).href });
+  pyodide.unpackArchive(archive, "zip", { extractDir: "/engine" });
+  pyodide.registerJsModule("clutch_worker", { Gpu, Plan, Replay, Source, openTokenizer, requestAdapter, run });
+  pyodide.runPython("import sys; sys.path.insert(0, '/engine')");
+  const main = pyodide.pyimport("clutch.main");
+  await firstArrived;
+  main.start(ROOT.href, early);
+}
+
+start().catch((error) => {
+  send("error", {
+    request_id: null,
+    epoch: 0,
+    code: "E900",
+    message: `The engine did not start: ${error}`,
+    hint: "Reload the page.",
+    data: {},
+  });
+});

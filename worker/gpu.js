@@ -1,0 +1,78 @@
+// @ts-check
+/**
+ * One GPU device with everything that must be waited for: allocation, compilation, readback. Knows WebGPU, knows no model.
+ */
+
+import { Guard, named } from "./wait.js";
+
+const ALLOCATE_MS = 10_000;
+const COMPILE_MS = 120_000;
+const IDLE_MS = 60_000;
+
+export class Gpu {
+  /** @param {GPUDevice} device */
+  constructor(device) {
+    this.device = device;
+    this.queue = device.queue;
+    this.guard = new Guard(device);
+  }
+
+  /**
+   * Makes a buffer. A buffer that does not fit is no exception in WebGPU, only an error in a scope; one that is too
+   * large for a limit is a validation error.
+   * @param {string} label
+   * @param {number} size in bytes
+   * @param {number} usage
+   * @returns {Promise<GPUBuffer>}
+   */
+  async allocate(label, size, usage) {
+    const { device } = this;
+    device.pushErrorScope("out-of-memory");
+    device.pushErrorScope("validation");
+    const buffer = device.createBuffer({ label, size, usage });
+    const scopes = Promise.all([device.popErrorScope(), device.popErrorScope()]);
+    const failures = await this.guard.wait(scopes, `allocating ${label}`, ALLOCATE_MS);
+    const failure = failures.find((error) => error !== null);
+    if (failure) {
+      buffer.destroy();
+      throw named("OutOfMemory", failure.message);
+    }
+    return buffer;
+  }
+
+  /**
+   * @param {GPUComputePipelineDescriptor} descriptor
+   * @returns {Promise<GPUComputePipeline>}
+   */
+  compile(descriptor) {
+    return this.guard.wait(
+      this.device.createComputePipelineAsync(descriptor),
+      `compiling ${descriptor.label}`,
+      COMPILE_MS,
+    );
+  }
+
+  /**
+   * @param {GPUBuffer} buffer made for copying from
+   * @param {number} offset
+   * @param {number} size
+   * @returns {Promise<Uint8Array>}
+   */
+  async read(buffer, offset, size) {
+    const copy = await this.allocate(`copy of ${buffer.label}`, size, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
+    try {
+      const encoder = this.device.createCommandEncoder();
+      encoder.copyBufferToBuffer(buffer, offset, copy, 0, size);
+      this.queue.submit([encoder.finish()]);
+      await this.guard.wait(copy.mapAsync(GPUMapMode.READ), `reading ${buffer.label}`, IDLE_MS);
+      return new Uint8Array(copy.getMappedRange()).slice();
+    } finally {
+      copy.destroy();
+    }
+  }
+
+  /** @returns {Promise<undefined>} when everything submitted is done */
+  idle() {
+    return this.guard.wait(this.queue.onSubmittedWorkDone(), "the GPU's queue", IDLE_MS);
+  }
+}
