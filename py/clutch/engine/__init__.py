@@ -1,0 +1,1 @@
+"""The engine: one model, one conversation, three clicks."""
