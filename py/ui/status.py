@@ -1,0 +1,108 @@
+"""What the status bar says: pure functions of the page's facts. Imports on CPython for tests."""
+
+PHASES = (
+    "probing",
+    "starting_python",
+    "reading_header",
+    "reading_weights",
+    "compiling",
+    "warming_up",
+    "prefill",
+)
+REASONS = ("stop", "length", "abort", "context_full", "repetition", "confident", "error")
+
+_PHASE_STATES = ("starting", "loading", "generating")
+_MEGABYTE = 1_000_000
+_GIGABYTE = 1_000_000_000
+
+
+def status_line(strings, state, progress, is_writing, end):
+    """Return the one honest sentence about what is being done.
+
+    Args:
+        strings: the sentences.
+        state: the page's state.
+        progress: the last `progress` event of this state, or None.
+        is_writing: the answer has begun.
+        end: why the last answer ended, or "".
+    """
+    if state == "generating" and is_writing:
+        return strings.text("status.writing")
+    if state in _PHASE_STATES and progress is not None:
+        count = _count(progress["done"], progress["total"], progress["unit"])
+        sentence = strings.text("phase." + progress["phase"])
+        return sentence + " " + count if count else sentence
+    if state == "ready" and end in REASONS:
+        return strings.text("status.ended." + end)
+    return strings.text("status." + state)
+
+
+def phase_line(strings, state, progress, is_writing, end):
+    """Return the same sentence without its counter: for a screen reader, which should not read each step."""
+    if progress is not None:
+        progress = {"phase": progress["phase"], "done": 0, "total": 0, "unit": ""}
+    return status_line(strings, state, progress, is_writing, end)
+
+
+def progress_fraction(state, progress, is_writing):
+    """Return 0..1 for the bar, -1 for a bar without an end, None for no bar."""
+    if state in ("stopping", "resetting"):
+        return -1
+    if state not in _PHASE_STATES or is_writing:
+        return None
+    if progress is None or progress["total"] <= 0:
+        return -1
+    return min(1, max(0, progress["done"] / progress["total"]))
+
+
+def numbers_line(strings, numbers):
+    """Return the parts of the numbers that are known, of: tokens_per_s, ttft_ms, kv_length with context_length."""
+    parts = []
+    if numbers.get("tokens_per_s"):
+        parts.append(strings.text("numbers.speed", value=_rate(numbers["tokens_per_s"])))
+    if numbers.get("ttft_ms") is not None:
+        parts.append(strings.text("numbers.ttft", value=duration(numbers["ttft_ms"])))
+    if numbers.get("context_length"):
+        used = numbers.get("kv_length", 0)
+        parts.append(strings.text("numbers.context", used=used, length=numbers["context_length"]))
+    return parts
+
+
+def model_line(model):
+    """Return the name, format and size of a loaded model."""
+    parts = [model.get("name"), model.get("quantisation")]
+    if model.get("size_bytes"):
+        parts.append(size(model["size_bytes"]))
+    return " · ".join([str(part) for part in parts if part])
+
+
+def adapter_line(adapter):
+    """Return the name of the GPU as far as the browser tells."""
+    description = adapter.get("description") or adapter.get("device")
+    names = [description] if description else [adapter.get("vendor"), adapter.get("architecture")]
+    return " ".join([str(name) for name in names if name])
+
+
+def duration(ms):
+    """Return a time with its unit."""
+    return f"{round(ms)} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def size(n_bytes):
+    """Return a size with its unit."""
+    if n_bytes >= _GIGABYTE:
+        return f"{n_bytes / _GIGABYTE:.1f} GB"
+    return f"{round(n_bytes / _MEGABYTE)} MB"
+
+
+def _rate(tokens_per_s):
+    return f"{tokens_per_s:.1f}" if tokens_per_s < 100 else str(round(tokens_per_s))
+
+
+def _count(done, total, unit):
+    if total <= 0:
+        return ""
+    if unit != "bytes":
+        return f"{int(done)}/{int(total)}"
+    count = f"{done / _GIGABYTE:.1f}" if total >= _GIGABYTE else str(round(done / _MEGABYTE))
+    return count + "/" + size(total)

@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+
+from ui import controls, status
+from ui.strings import Strings, choose_language, load
+
+STRINGS = load(str(Path(__file__).resolve().parents[2] / "static" / "strings"), "en")
+
+
+def progress(phase, done=0, total=0, unit=""):
+    return {"phase": phase, "done": done, "total": total, "unit": unit}
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "expected"),
+    [
+        ("starting", None, "Starting…"),
+        ("starting", progress("starting_python"), "Starting Python"),
+        ("loading", progress("reading_weights", 37e6, 98e6, "bytes"), "Reading weights 37/98 MB"),
+        ("loading", progress("reading_weights", 1.24e9, 4.7e9, "bytes"), "Reading weights 1.2/4.7 GB"),
+        ("loading", progress("compiling", 9, 21, "kernels"), "Compiling kernels 9/21"),
+        ("loading", progress("warming_up"), "Warming up"),
+        ("generating", progress("prefill", 64, 512, ""), "Reading the prompt 64/512"),
+        ("generating", None, "Reading the prompt…"),
+        ("stopping", progress("prefill", 64, 512, ""), "Stopping…"),
+        ("ready", None, "Ready"),
+    ],
+)
+def test_status_line(state, event, expected):
+    assert status.status_line(STRINGS, state, event, False, "") == expected
+
+
+def test_writing_beats_the_progress_of_the_prompt():
+    assert status.status_line(STRINGS, "generating", progress("prefill", 512, 512), True, "") == "Writing…"
+
+
+def test_ready_says_why_the_answer_ended():
+    assert status.status_line(STRINGS, "ready", None, False, "abort") == "Stopped. Ready"
+    assert status.status_line(STRINGS, "generating", None, False, "abort") == "Reading the prompt…"
+
+
+def test_announcement_has_no_counter():
+    event = progress("compiling", 9, 21, "kernels")
+    assert status.phase_line(STRINGS, "loading", event, False, "") == "Compiling kernels"
+
+
+@pytest.mark.parametrize("state", [*controls.IDLE, *controls.BUSY])
+def test_every_state_has_a_sentence(state):
+    assert not status.status_line(STRINGS, state, None, False, "").startswith("status.")
+
+
+def test_progress_fraction():
+    event = progress("compiling", 9, 18, "kernels")
+    assert status.progress_fraction("loading", event, False) == 0.5
+    assert status.progress_fraction("loading", progress("compiling", 20, 18), False) == 1
+    assert status.progress_fraction("loading", None, False) == -1
+    assert status.progress_fraction("generating", event, True) is None
+    assert status.progress_fraction("stopping", event, True) == -1
+    assert status.progress_fraction("ready", event, False) is None
+
+
+def test_numbers_line_has_what_is_known():
+    numbers = {"tokens_per_s": 53.24, "ttft_ms": 342.4, "kv_length": 61, "context_length": 2048}
+    assert status.numbers_line(STRINGS, numbers) == ["53.2 tokens/s", "first token 342 ms", "context 61/2048"]
+    assert status.numbers_line(STRINGS, {"tokens_per_s": 123.4, "ttft_ms": 1420, "context_length": None}) == [
+        "123 tokens/s",
+        "first token 1.4 s",
+    ]
+    assert status.numbers_line(STRINGS, {}) == []
+
+
+def test_names():
+    assert status.model_line({"name": "M", "quantisation": "Q4_1", "size_bytes": 98_362_432}) == "M · Q4_1 · 98 MB"
+    assert status.model_line({}) == ""
+    assert (
+        status.adapter_line({"vendor": "google", "architecture": "swiftshader", "description": ""})
+        == "google swiftshader"
+    )
+    assert status.adapter_line({"description": "NVIDIA H200"}) == "NVIDIA H200"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        (("zh", "en", "en-US"), "zh"),
+        ((None, "zh", "en-US"), "zh"),
+        ((None, None, "zh-TW"), "zh"),
+        (("fr", None, "de"), "en"),
+    ],
+)
+def test_choose_language(wishes, expected):
+    assert choose_language(*wishes) == expected
+
+
+def test_unknown_sentence_is_shown_by_its_key():
+    strings = Strings({"en": {"a": "{x} b"}, "zh": {}}, "en")
+    assert strings.text("a", x=1) == "1 b" and strings.text("c") == "c"
+    assert strings.has("a") and not strings.has("c")
