@@ -26,7 +26,8 @@ def sample(logits: Sequence[float], params: SamplingParams, position: int) -> in
     for token_id, logit in enumerate(logits):
         if logit < lowest:
             continue
-        noise = -math.log(-math.log(uniform(params.seed, position, token_id)))
+        # 1 - u is as uniform as u, and the large values then come from small u, which f32 resolves best.
+        noise = -math.log(-math.log1p(-uniform(params.seed, position, token_id)))
         score = logit / params.temperature + noise
         if score > best_score:
             best_id, best_score = token_id, score

@@ -55,7 +55,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             extensions=["jinja2.ext.loopcontrols"],
-            optimized=False,  # else constant expressions run while compiling
         )
         self.meter = Meter()
         self._operations = operations = Operations(self.meter)
