@@ -1,5 +1,6 @@
 // attention_merge.wgsl: attended = the splits of attention_partial.wgsl put together and normalised
-// shapes     sums (T, N_HEADS, SPLITS, HEAD_DIM) f32; norms (T, N_HEADS, SPLITS) of (largest, sum); attended (T, N_HEADS, HEAD_DIM) f32
+// shapes     sums (T, N_HEADS, SPLITS, HEAD_DIM) f32; norms (T, N_HEADS, SPLITS) of (largest, sum);
+//            attended (T, N_HEADS, HEAD_DIM) f32
 // bindings   0 sums read | 1 norms read | 2 attended read_write
 // overrides  N_HEADS, HEAD_DIM, SPLITS
 // dispatch   (N_HEADS HEAD_DIM / 4, T): one thread four values of a head

@@ -3,8 +3,6 @@
 //            scales: not read
 // provides   dequantise(block) -> the 32 weights in order
 
-const VECTORS_PER_BLOCK = 8u;
-
 fn dequantise(block: u32) -> array<vec4f, 8> {
   let v = 8u * block;
   return array<vec4f, 8>(

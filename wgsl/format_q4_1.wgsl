@@ -3,8 +3,6 @@
 //            scales: one u32 a block, f16 d in the low half, f16 m in the high half
 // provides   dequantise(block) -> the 32 weights in order
 
-const VECTORS_PER_BLOCK = 1u;
-
 fn nibbles(word: u32, scale: vec2f) -> vec4f {
   return scale.x * vec4f(unpack4xU8(word & 0x0F0F0F0Fu)) + scale.y;
 }

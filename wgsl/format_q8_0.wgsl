@@ -3,8 +3,6 @@
 //            scales: one u32 a block, f16 d in the low half (the high half is unused: one index for all formats)
 // provides   dequantise(block) -> the 32 weights in order
 
-const VECTORS_PER_BLOCK = 2u;
-
 fn signed_bytes(word: u32, d: f32) -> vec4f {
   return d * vec4f(unpack4xI8(word));
 }

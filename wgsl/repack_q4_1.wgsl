@@ -1,4 +1,5 @@
-// repack_q4_1.wgsl: block_q4_1 (f16 d, f16 m, 16 bytes of nibbles) from the file -> quants and scales as format_q4_1.wgsl reads them
+// repack_q4_1.wgsl: block_q4_1 (f16 d, f16 m, 16 bytes of nibbles)
+//            from the file -> quants and scales as format_q4_1.wgsl reads them
 // shapes     raw: n_blocks blocks of 20 bytes; quants, scales: the whole matrix
 // bindings   0 raw read | 1 quants read_write | 2 scales read_write | 3 rows uniform
 // rows       n_blocks, blocks_per_row, first_row, row_stride, row_offset: row r of the file becomes row

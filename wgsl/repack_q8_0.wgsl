@@ -1,4 +1,5 @@
-// repack_q8_0.wgsl: block_q8_0 (f16 d, 32 signed bytes) from the file -> quants and scales as format_q8_0.wgsl reads them
+// repack_q8_0.wgsl: block_q8_0 (f16 d, 32 signed bytes)
+//            from the file -> quants and scales as format_q8_0.wgsl reads them
 // shapes     raw: n_blocks blocks of 34 bytes; quants, scales: the whole matrix
 // bindings   0 raw read | 1 quants read_write | 2 scales read_write | 3 rows uniform
 // rows       n_blocks, blocks_per_row, first_row, row_stride, row_offset: row r of the file becomes row

@@ -2,13 +2,13 @@
 //            Gumbel-max over what top-k, top-p and min-p keep; each of the three is a threshold on the logit, found bit
 //            by bit over the ordered bits of a float, so nothing is sorted. Random numbers are Threefry-2x32-20 (Salmon
 //            et al. 2011) of (seed; position, index): the same position draws the same numbers, however it was reached.
-// shapes     logits (VOCAB) f32; tokens (context) u32: tokens[position + n_tokens] is written; result 4 words: token,
-//            log-probability f32, entropy f32 (nats, at temperature 1), position of the token
+// shapes     logits (VOCAB) f32; tokens (context) u32: tokens[position + n_tokens] is written;
+//            result 4 words: token, log-probability f32, entropy f32 (nats, at temperature 1), position of the token
 // bindings   0 logits read | 1 tokens read_write | 2 result read_write
 // overrides  VOCAB, CONTEXT
 // dispatch   (1): one workgroup
 // needs      workgroup memory 2 KiB
-// reference  tests/support/kernel_reference.py: sample (clutch/sampling/reference.py); equal tokens, 1e-4 absolute statistics
+// reference  tests/support/kernel_reference.py: sample; equal tokens, statistics within 1e-4
 
 override VOCAB: u32;
 override CONTEXT: u32;
@@ -124,7 +124,8 @@ fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {
 
 // -log(-log(1 - u)), u uniform in (0, 1). Large values come from small u, where log(1 - u) would be all rounding error.
 fn gumbel(position: u32, index: u32) -> f32 {
-  let bits = threefry(vec2<u32>(step.seed_low, step.seed_high), vec2<u32>(position, index)).x;
+  let key = vec2<u32>(step.seed_low, step.seed_high);
+  let bits = threefry(key, vec2<u32>(position, index)).x;
   let u = (f32(bits >> 9u) + 0.5) * 0x1p-23f;
   let series = u * (1.0 + u * (0.5 + u * (1.0 / 3.0)));
   return -log(select(-log(1.0 - u), series, u < 0.015625));

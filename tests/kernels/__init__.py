@@ -1,0 +1,1 @@
+"""Every WGSL file against NumPy, on the lane's adapter."""

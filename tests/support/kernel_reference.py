@@ -1,0 +1,233 @@
+"""Every kernel in NumPy: the oracle of tests/kernels, and what the fake device computes with.
+
+A reference gets its bindings as byte arrays by name, its constants, the weight format and the step, and writes into
+the arrays that the kernel may write. f32 everywhere the kernel says f32; sums are NumPy's.
+"""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from clutch.gpu.step import FIELDS
+from clutch.sampling import reference as sampling
+from clutch.sampling.params import SamplingParams
+
+PAGE = 16
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step uniform, by field."""
+
+    position: int = 0
+    n_tokens: int = 1
+    table_offset: int = 0
+    top_k: int = 0
+    seed_low: int = 0
+    seed_high: int = 0
+    temperature: float = 0.0
+    top_p: float = 1.0
+    min_p: float = 0.0
+
+    def pack(self) -> bytes:
+        """Return the words of the uniform."""
+        kinds = "".join("f" if kind == "f32" else "I" for _, kind in FIELDS)
+        return struct.pack(f"<{kinds}", *(getattr(self, name) for name, _ in FIELDS))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Step":
+        """Read the words of the uniform."""
+        kinds = "".join("f" if kind == "f32" else "I" for _, kind in FIELDS)
+        return cls(*struct.unpack_from(f"<{kinds}", data))
+
+    def params(self) -> SamplingParams:
+        """Return the sampling parameters it carries."""
+        seed = self.seed_high << 32 | self.seed_low
+        return SamplingParams(float(self.temperature), self.top_k, float(self.top_p), float(self.min_p), seed)
+
+
+def f32(data, *shape):
+    """Return the f32 view of the beginning of a byte array."""
+    count = int(np.prod(shape))
+    return data[: count * 4].view(np.float32).reshape(shape)
+
+
+def dequantised(b, fmt, rows, columns):
+    """Return the (rows, columns) weights behind `quants` and `scales`, as wgsl/format_*.wgsl lay them out."""
+    n = rows * columns // 32
+    if fmt == "f32":
+        return f32(b["quants"], rows, columns)
+    scales = b["scales"][: n * 4].view(np.float16).reshape(n, 2).astype(np.float32)
+    if fmt == "q8_0":
+        weights = b["quants"][: n * 32].view(np.int8).reshape(n, 32) * scales[:, :1]
+    else:
+        pairs = b["quants"][: n * 16].reshape(n, 16)
+        weights = np.hstack([pairs & 15, pairs >> 4]) * scales[:, :1] + scales[:, 1:]
+    return weights.astype(np.float32).reshape(rows, columns)
+
+
+def embed(b, c, fmt, step):
+    hidden = c["HIDDEN"]
+    vocab = len(b["quants"]) // {"q4_1": 16, "q8_0": 32, "f32": 128}[fmt] * 32 // hidden
+    ids = b["tokens"].view(np.uint32)[step.position : step.position + step.n_tokens]
+    f32(b["x"], step.n_tokens, hidden)[:] = dequantised(b, fmt, vocab, hidden)[ids]
+
+
+def rms_norm(b, c, fmt, step):
+    shape = step.n_tokens, c["HIDDEN"]
+    x = f32(b["x"], *shape)
+    scale = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(c["EPS"]))
+    f32(b["h"], *shape)[:] = x * scale * f32(b["gain"], c["HIDDEN"])
+
+
+def _pages(b, step, length):
+    return b["table"].view(np.uint32)[step.table_offset : step.table_offset + -(-length // PAGE)]
+
+
+def _kv(b, c):
+    width = c["N_KV_HEADS"] * c["HEAD_DIM"]
+    n_pages = len(b["kv"]) // (2 * PAGE * width * 2)
+    return b["kv"][: n_pages * 2 * PAGE * width * 2].view(np.float16).reshape(n_pages, 2, PAGE, width)
+
+
+def qkv(b, c, fmt, step):
+    n, head_dim = step.n_tokens, c["HEAD_DIM"]
+    q_size, kv_size = c["N_HEADS"] * head_dim, c["N_KV_HEADS"] * head_dim
+    y = f32(b["h"], n, c["HIDDEN"]) @ dequantised(b, fmt, q_size + 2 * kv_size, c["HIDDEN"]).T
+    positions = np.arange(step.position, step.position + n)
+    context = len(b["rope"]) // (head_dim * 4)
+    turns = f32(b["rope"], context, head_dim // 2, 2)[positions][:, None]
+    pairs = y[:, : q_size + kv_size].reshape(n, -1, head_dim // 2, 2)
+    even, odd, cos, sin = pairs[..., 0], pairs[..., 1], turns[..., 0], turns[..., 1]
+    turned = np.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1).reshape(n, -1)
+    f32(b["q"], n, q_size)[:] = turned[:, :q_size]
+    pages = _pages(b, step, step.position + n)
+    kv = _kv(b, c)
+    kv[pages[positions // PAGE], 0, positions % PAGE] = turned[:, q_size:]
+    kv[pages[positions // PAGE], 1, positions % PAGE] = y[:, q_size + kv_size :]
+
+
+def _splits(c, length):
+    """Yield (split, first position, end position) of the splits in use."""
+    pages = -(-length // PAGE)
+    pages_per_split = -(-pages // c["SPLITS"])
+    for split in range(-(-pages // pages_per_split)):
+        yield split, split * pages_per_split * PAGE, min(length, (split + 1) * pages_per_split * PAGE)
+
+
+def attention_partial(b, c, fmt, step):
+    n, heads, head_dim = step.n_tokens, c["N_HEADS"], c["HEAD_DIM"]
+    q = f32(b["q"], n, heads, head_dim)
+    sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
+    norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
+    length = step.position + n
+    kv = _kv(b, c)[_pages(b, step, length)].astype(np.float32)
+    keys, values = (kv[:, i].reshape(-1, c["N_KV_HEADS"], head_dim) for i in (0, 1))
+    for t in range(n):
+        for head in range(heads):
+            kv_head = head // (heads // c["N_KV_HEADS"])
+            for split, start, end in _splits(c, step.position + t + 1):
+                scores = keys[start:end, kv_head] @ q[t, head] / np.sqrt(np.float32(head_dim))
+                weights = np.exp(scores - scores.max())
+                sums[t, head, split] = weights @ values[start:end, kv_head]
+                norms[t, head, split] = scores.max(), weights.sum()
+
+
+def attention_merge(b, c, fmt, step):
+    n, heads, head_dim = step.n_tokens, c["N_HEADS"], c["HEAD_DIM"]
+    sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
+    norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
+    attended = f32(b["attended"], n, heads, head_dim)
+    for t in range(n):
+        used = len(list(_splits(c, step.position + t + 1)))
+        largest = norms[t, :, :used, 0].max(axis=1, keepdims=True)
+        weights = np.exp(norms[t, :, :used, 0] - largest)
+        total = (weights * norms[t, :, :used, 1]).sum(axis=1, keepdims=True)
+        attended[t] = np.einsum("hs,hsd->hd", weights, sums[t, :, :used]) / total
+
+
+def matmul_add(b, c, fmt, step):
+    weights = dequantised(b, fmt, c["ROWS"], c["COLUMNS"])
+    f32(b["y"], step.n_tokens, c["ROWS"])[:] += f32(b["x"], step.n_tokens, c["COLUMNS"]) @ weights.T
+
+
+def gate_up(b, c, fmt, step):
+    weights = dequantised(b, fmt, 2 * c["ROWS"], c["HIDDEN"])
+    y = f32(b["h"], step.n_tokens, c["HIDDEN"]) @ weights.T
+    gate, up = y[:, 0::2], y[:, 1::2]
+    f32(b["y"], step.n_tokens, c["ROWS"])[:] = gate / (1 + np.exp(np.minimum(-gate, 80))) * up
+
+
+def lm_head(b, c, fmt, step):
+    h = f32(b["h"], step.n_tokens, c["HIDDEN"])[-1]
+    f32(b["logits"], c["ROWS"])[:] = dequantised(b, fmt, c["ROWS"], c["HIDDEN"]) @ h
+
+
+def sample(b, c, fmt, step):
+    logits = f32(b["logits"], c["VOCAB"]).tolist()
+    position = step.position + step.n_tokens
+    token_id = sampling.sample(logits, step.params(), position)
+    if position < c["CONTEXT"]:
+        b["tokens"].view(np.uint32)[position] = token_id
+    statistics = sampling.log_probability(logits, token_id), sampling.entropy(logits)
+    b["result"][:16] = np.frombuffer(struct.pack("<IffI", token_id, *statistics, position), np.uint8)
+
+
+def _repack(b, block_bytes, write):
+    n_blocks, blocks_per_row, first_row, stride, offset = b["rows"][:20].view(np.uint32).tolist()
+    blocks = b["raw"][: n_blocks * block_bytes].reshape(n_blocks, block_bytes)
+    rows = first_row + np.arange(n_blocks) // blocks_per_row
+    write(blocks, (rows * stride + offset) * blocks_per_row + np.arange(n_blocks) % blocks_per_row)
+
+
+def repack_q4_1(b, c, fmt, step):
+    def write(blocks, to):
+        _blocks(b["scales"], 4)[to] = blocks[:, :4]
+        _blocks(b["quants"], 16)[to] = blocks[:, 4:]
+
+    _repack(b, 20, write)
+
+
+def repack_q8_0(b, c, fmt, step):
+    def write(blocks, to):
+        _blocks(b["scales"], 4)[to] = np.hstack([blocks[:, :2], np.zeros((len(blocks), 2), np.uint8)])
+        _blocks(b["quants"], 32)[to] = blocks[:, 2:]
+
+    _repack(b, 34, write)
+
+
+def repack_f32(b, c, fmt, step):
+    def write(blocks, to):
+        _blocks(b["quants"], 128)[to] = blocks
+
+    _repack(b, 128, write)
+
+
+def _blocks(data, block_bytes):
+    return data[: len(data) // block_bytes * block_bytes].reshape(-1, block_bytes)
+
+
+REFERENCES = {
+    function.__name__: function
+    for function in (
+        embed,
+        rms_norm,
+        qkv,
+        attention_partial,
+        attention_merge,
+        matmul_add,
+        gate_up,
+        lm_head,
+        sample,
+        repack_q4_1,
+        repack_q8_0,
+        repack_f32,
+    )
+}
+
+
+def compute(kernel, buffers, step):
+    """Run the reference of a `clutch.gpu.kernels.Kernel` on byte arrays in binding order."""
+    named = {name: data for (name, _), data in zip(kernel.spec.bindings, buffers, strict=True)}
+    REFERENCES[kernel.spec.name](named, dict(kernel.constants), kernel.format, step)
