@@ -37,6 +37,7 @@ async function start() {
     send("error", { request_id: null, epoch: 0, ...found.error });
     return;
   }
+  send("capabilities", { ...found, shared_memory: self.crossOriginIsolated });
   progress("starting_python");
   const [{ loadPyodide }, archive] = await Promise.all([
     import(new URL("static/vendor/pyodide/pyodide.mjs", ROOT).href),

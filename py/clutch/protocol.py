@@ -7,6 +7,7 @@ travels beside the message (see `browser/port.py`).
 """
 
 import json
+import sys
 
 from clutch.errors import RequestError
 
@@ -18,6 +19,9 @@ _DICT = (dict,)
 _OPTIONAL_INT = (int, type(None))
 
 MAX_MESSAGE_CHARS = 4_000_000
+
+# MicroPython 1.27 misreads the surrogate escapes that CPython writes for an emoji (measured), and writes none itself.
+_WRITE_PLAIN = {} if sys.implementation.name == "micropython" else {"ensure_ascii": False}
 
 # Page -> worker.
 REQUESTS = {
@@ -94,7 +98,7 @@ EVENTS = {
 def encode(table: dict, kind: str, **fields: object) -> str:
     """Return the JSON text of one message of `table` (REQUESTS or EVENTS); refuses what `decode` would refuse."""
     _check(table, kind, fields)
-    return json.dumps(dict(fields, kind=kind))
+    return json.dumps(dict(fields, kind=kind), **_WRITE_PLAIN)  # type: ignore[arg-type]
 
 
 def decode(table: dict, text: str) -> dict:

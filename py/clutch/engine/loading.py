@@ -47,12 +47,12 @@ class Loaded:
     def to_wire(self) -> dict[str, object]:
         """Return the fields of the `loaded` event that belong to the model."""
         spec = self.model.spec
-        types = sorted({quant.name for quant in spec.tensor_types.values()})
+        types = {quant.name for quant in spec.tensor_types.values()} - {"F32"} or {"F32"}
         return {
             "model": {
                 "name": spec.name,
                 "architecture": spec.architecture,
-                "quantisation": types,
+                "quantisation": ", ".join(sorted(types)),
                 "n_layers": spec.n_layers,
                 "vocab_size": spec.vocab_size,
                 "context_length": self.model.memory.context_length,

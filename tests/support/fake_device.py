@@ -1,0 +1,175 @@
+"""A device that computes with the NumPy references and can fail its k-th call; it lives here, never in the product.
+
+Every call of the protocol that can fail on a real GPU passes `Script.point`, which counts it, may act at it and may raise.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from clutch.errors import ClutchError, DeviceLost, OutOfMemory, SourceError
+from clutch.gpu.device import StepResult
+from clutch.gpu.limits import AdapterInfo, Limits
+from tests.support.kernel_reference import Step, compute
+
+GUARANTEED = Limits(max_buffer_bytes=256 << 20, max_binding_bytes=128 << 20)
+
+
+@dataclass
+class Script:
+    """What happens at which call.
+
+    Args:
+        fail_at: number of the call, from 1, that raises `error`; 0 for none. After a loss every later call raises too.
+        only: count and fail only calls with this name; "" for all.
+        error: what to raise.
+        act_at: number of the call at which `act` is called.
+    """
+
+    fail_at: int = 0
+    only: str = ""
+    error: type[ClutchError] = DeviceLost
+    act_at: int = 0
+    act: Callable[[], None] = lambda: None
+    calls: Counter[str] = field(default_factory=Counter)
+    n_counted: int = 0
+    is_lost: bool = False
+
+    def point(self, name):
+        """Pass a call; raises what the script says."""
+        self.calls[name] += 1
+        if self.is_lost:
+            raise DeviceLost("the fake GPU is lost")
+        if self.only and name != self.only:
+            return
+        self.n_counted += 1
+        if self.n_counted == self.act_at:
+            self.act()
+        if self.n_counted == self.fail_at:
+            self.is_lost = self.error is DeviceLost
+            raise self.error(f"the script fails {name}, call {self.n_counted}")
+
+
+class FakeBuffer:
+    """Bytes; touching it after `destroy` is an error."""
+
+    def __init__(self, label, size_bytes):
+        self.label = label
+        self.size_bytes = size_bytes
+        self._data = np.zeros(size_bytes, np.uint8)
+
+    @property
+    def data(self):
+        assert self._data is not None, f"{self.label} was destroyed"
+        return self._data
+
+    def destroy(self):
+        assert self._data is not None, f"{self.label} destroyed twice"
+        self._data = None
+
+
+class FakeStream:
+    """The rest of a file."""
+
+    def __init__(self, data, script):
+        self._data = data
+        self._script = script
+        self.is_closed = False
+
+    def take(self, size_bytes):
+        taken, self._data = self._data[:size_bytes], self._data[size_bytes:]
+        if len(taken) < size_bytes:
+            raise SourceError("the file ended early")
+        return taken
+
+    async def skip(self, size_bytes):
+        self._script.point("skip")
+        await asyncio.sleep(0)
+        self.take(size_bytes)
+
+    def close(self):
+        self.is_closed = True
+
+
+class FakeDevice:
+    """Implements `clutch.gpu.device.Device`."""
+
+    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False):
+        self.script = script or Script()
+        self.limits = limits
+        self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
+        self.is_destroyed = False
+        self.n_in_flight = 0
+        self._compiled = set()
+        self._step_words = Step().pack()
+
+    async def allocate(self, label, size_bytes, usage):
+        await self._wait("allocate")
+        if size_bytes > self.limits.largest_buffer_bytes:
+            raise OutOfMemory(f"{label} does not fit")
+        return FakeBuffer(label, size_bytes)
+
+    async def compile(self, kernels, on_progress):
+        for done, kernel in enumerate(kernels, start=1):
+            await self._wait("compile")
+            self._compiled.add(kernel)
+            on_progress(done, len(kernels))
+
+    def record(self, dispatches):
+        assert all(dispatch.kernel in self._compiled for dispatch in dispatches)
+        return list(dispatches)
+
+    def run(self, dispatches):
+        self._submit(dispatches, Step())
+
+    def write(self, buffer, data, offset=0):
+        buffer.data[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+
+    async def read(self, buffer, size_bytes, offset=0):
+        await self._wait("read")
+        return buffer.data[offset : offset + size_bytes].tobytes()
+
+    async def upload(self, stream, buffer, size_bytes):
+        await self._wait("upload")
+        self.write(buffer, stream.take(size_bytes))
+
+    def prepare_steps(self, uniforms, result, readbacks):
+        self._result = result
+        self._n_readbacks = len(readbacks)
+
+    def configure(self, settings):
+        self._step_words = bytes(8) + settings
+
+    def step(self, plan, position, n_tokens):
+        self.script.point("submit")
+        self.n_in_flight += 1
+        assert self.n_in_flight <= self._n_readbacks
+        words = np.array([position, n_tokens], np.uint32).tobytes() + self._step_words[8:]
+        self._submit(plan, Step.unpack(words))
+        return self._result_of_step(self._result.data.copy())
+
+    async def idle(self):
+        await self._wait("idle")
+
+    def destroy(self):
+        self.is_destroyed = True
+
+    def _submit(self, dispatches, step):
+        for dispatch in dispatches:
+            compute(dispatch.kernel, [buffer.data for buffer in dispatch.buffers], step)
+
+    async def _result_of_step(self, result):
+        try:
+            await self._wait("result")
+        finally:
+            self.n_in_flight -= 1
+        token_id, position = result.view(np.uint32)[[0, 3]].tolist()
+        log_probability, entropy = result[4:12].view(np.float32).tolist()
+        return StepResult(token_id, log_probability, entropy, position)
+
+    async def _wait(self, name):
+        self.script.point(name)
+        await asyncio.sleep(0)
