@@ -12,8 +12,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from clutch.formats.quants import QuantType
 
+from clutch.formats.quants import QuantType
 from tests.support.numpy_quants import quantise
 
 

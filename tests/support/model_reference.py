@@ -8,9 +8,9 @@ Source: Touvron et al. 2023 (llama), Su et al. 2021 (RoPE, eq. 34), Zhang & Senn
 from pathlib import Path
 
 import numpy as np
+
 from clutch.formats.gguf import parse_header
 from clutch.model.spec import ModelSpec
-
 from tests.support.numpy_quants import dequantise
 
 

@@ -4,6 +4,7 @@ Rounding follows ggml's reference quantisers (`ggml-quants.c`, quantize_row_*_re
 """
 
 import numpy as np
+
 from clutch.formats.quants import QuantType
 
 BLOCK = 32

@@ -6,15 +6,15 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, TimeoutError
 
 from tests.support.answers import Answer, read_answer
 from tests.support.watch import Watch
 
 RECORDER = Path(__file__).with_name("recorder.js")
-# SwiftShader on two busy cores: loading the default model takes a minute at worst.
+# SwiftShader on two busy cores: the default model loads in half a minute and writes a token a second.
 LOAD_TIMEOUT_MS = 120_000
-ANSWER_TIMEOUT_MS = 120_000
+ANSWER_TIMEOUT_MS = 240_000
 
 _OPENED = """() => {
     const state = document.body?.dataset.state, box = document.getElementById("error");
@@ -32,6 +32,8 @@ _ENDED = """n => {
     if (["lost", "crashed"].includes(state)) return true;
     return window.clutchRecorder.nEndings > n && !["generating", "stopping", "resetting"].includes(state);
 }"""
+_RESET = """n => document.body.dataset.state === "ready"
+    && window.clutchRecorder.events.slice(n).some(([, text]) => JSON.parse(text).state === "ready")"""
 _SHOWN = """role => [...document.querySelectorAll(`#transcript article.message[data-role=${role}] .text`)]
     .map(element => element.innerText)"""
 _CONFIGURE = """settings => {
@@ -90,14 +92,13 @@ class ClutchPage:
 
     def wait_loaded(self, timeout_ms: float = LOAD_TIMEOUT_MS) -> str:
         """Wait for the end of a load; return "ready" or "error"."""
-        return str(self.page.wait_for_function(_OPENED, timeout=timeout_ms).json_value())
+        return str(self._wait(_OPENED, None, timeout_ms))
 
     def load_file(self, path: Path) -> str:
         """Choose a model file in the file picker; return "ready" or "error" once that load has ended."""
         n_events = len(self.events())
         self.page.set_input_files("#model-file", path)
-        ending = self.page.wait_for_function(_LOAD_ENDED, arg=n_events, timeout=LOAD_TIMEOUT_MS).json_value()
-        return "ready" if ending == "loaded" else "error"
+        return "ready" if self._wait(_LOAD_ENDED, n_events, LOAD_TIMEOUT_MS) == "loaded" else "error"
 
     def type(self, text: str) -> None:
         """Replace the text of the prompt box, as by pasting."""
@@ -129,16 +130,16 @@ class ClutchPage:
 
     def wait_answer(self, n_endings: int, timeout_ms: float = ANSWER_TIMEOUT_MS) -> Answer:
         """Wait until more than `n_endings` requests have ended and return the last answer."""
-        self.page.wait_for_function(_ENDED, arg=n_endings, timeout=timeout_ms)
+        self._wait(_ENDED, n_endings, timeout_ms)
         return self.answer()
 
     def wait_tokens(self, n_tokens: int) -> None:
         """Wait until the answer in progress has at least `n_tokens`."""
-        self.page.wait_for_function("n => window.clutchRecorder.nTokens >= n", arg=n_tokens, timeout=ANSWER_TIMEOUT_MS)
+        self._wait("n => window.clutchRecorder.nTokens >= n", n_tokens, ANSWER_TIMEOUT_MS)
 
     def wait_state(self, state: str, timeout_ms: float = ANSWER_TIMEOUT_MS) -> None:
         """Wait until the page is in `state`."""
-        self.page.wait_for_function("s => document.body.dataset.state === s", arg=state, timeout=timeout_ms)
+        self._wait("s => document.body.dataset.state === s", state, timeout_ms)
 
     def stop(self) -> None:
         """Click Stop, whether or not a user could."""
@@ -148,12 +149,7 @@ class ClutchPage:
         """Click Reset and wait until the page is ready again."""
         n_events = len(self.events())
         self.page.click("#reset")
-        self.page.wait_for_function(
-            """n => document.body.dataset.state === "ready" && window.clutchRecorder.events.slice(n).some(
-                ([, text]) => JSON.parse(text).state === "ready")""",
-            arg=n_events,
-            timeout=ANSWER_TIMEOUT_MS,
-        )
+        self._wait(_RESET, n_events, ANSWER_TIMEOUT_MS)
 
     @property
     def state(self) -> str:
@@ -178,6 +174,15 @@ class ClutchPage:
         """Return the last answer as it is now."""
         clicks = [(at, button) for at, button in self.page.evaluate("window.clutchRecorder.clicks")]
         return read_answer(self.events(), clicks, next(iter(self.shown()[::-1]), None))
+
+    def _wait(self, condition: str, argument: object, timeout_ms: float) -> object:
+        """Wait until `condition` gives something true and return it; a timeout says what the page shows."""
+        try:
+            return self.page.wait_for_function(condition, arg=argument, timeout=timeout_ms).json_value()
+        except TimeoutError as timeout:
+            last = [text for _, text in self.events()[-2:]]
+            timeout.add_note(f"state {self.state}; error {self.error()}; last events {last}; {self.watch.faults}")
+            raise
 
 
 def _text(value: object) -> str:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from serving import server
-from serving.headers import ISOLATION, security_headers
+from serving.headers import security_headers, unisolated_headers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,9 +18,5 @@ def serve(models: Sequence[Path] = (), *, isolated: bool = True) -> Iterator[str
         models: model files to serve below ``models/``.
         isolated: False leaves out COOP and COEP, as a static host would.
     """
-    with server.start(ROOT, models=models, headers=security_headers if isolated else _without_isolation) as site:
+    with server.start(ROOT, models=models, headers=security_headers if isolated else unisolated_headers) as site:
         yield site.url
-
-
-def _without_isolation(path: str) -> dict[str, str]:
-    return {name: value for name, value in security_headers(path).items() if name not in ISOLATION}

@@ -9,8 +9,8 @@ small embeddings: none is ever the likeliest, and an answer runs to its `max_tok
 from pathlib import Path
 
 import numpy as np
-from clutch.formats.quants import QuantType
 
+from clutch.formats.quants import QuantType
 from tests.support.gguf_writer import Encoded, Tensor, Typed, ValueType, encode_gguf, tensor
 
 # fmt: off

@@ -1,0 +1,1 @@
+"""Stories through the page, in Chromium with the software adapter."""
