@@ -3,8 +3,7 @@
  * The worker's entry: probe the GPU, start the pinned Pyodide, unpack the engine, hand it the messages. No logic.
  */
 
-import { Gpu } from "./gpu.js";
-import { probe, requestAdapter } from "./probe.js";
+import { openGpu, probe } from "./probe.js";
 import { Plan, Replay, run } from "./replay.js";
 import { openTokenizer } from "./tokenizer.js";
 import { Source } from "./upload.js";
@@ -45,7 +44,7 @@ async function start() {
   ]);
   const pyodide = await loadPyodide({ indexURL: new URL("static/vendor/pyodide/", ROOT).href });
   pyodide.unpackArchive(archive, "zip", { extractDir: "/engine" });
-  pyodide.registerJsModule("clutch_worker", { Gpu, Plan, Replay, Source, openTokenizer, requestAdapter, run });
+  pyodide.registerJsModule("clutch_worker", { Plan, Replay, Source, openGpu, openTokenizer, run });
   pyodide.runPython("import sys; sys.path.insert(0, '/engine')");
   const main = pyodide.pyimport("clutch.main");
   await firstArrived;

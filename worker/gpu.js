@@ -10,9 +10,13 @@ const COMPILE_MS = 120_000;
 const IDLE_MS = 60_000;
 
 export class Gpu {
-  /** @param {GPUDevice} device */
-  constructor(device) {
+  /**
+   * @param {GPUDevice} device
+   * @param {{vendor: string, architecture: string, description: string, is_fallback: boolean}} adapter which GPU it is
+   */
+  constructor(device, adapter) {
     this.device = device;
+    this.adapter = adapter;
     this.queue = device.queue;
     this.guard = new Guard(device);
   }

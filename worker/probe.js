@@ -1,25 +1,25 @@
 // @ts-check
 /**
- * Finds out whether this worker can run the engine at all, before 13 MB of Python are fetched.
+ * Finds out whether this worker can run the engine at all, before 13 MB of Python are fetched, and opens the GPU later.
  */
 
-/**
- * The first `requestAdapter()` of a fresh Chromium can be null although there is a GPU (measured, Chromium 156 on NVIDIA
- * under Linux): ask a few times.
- * @returns {Promise<GPUAdapter | null>}
- */
-export async function requestAdapter() {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
-    if (adapter) return adapter;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  return null;
-}
+import { Gpu } from "./gpu.js";
+import { named } from "./wait.js";
+
+/** What the kernels use, whatever the model; what a model needs beyond it is checked by its memory plan. */
+const REQUIRED = {
+  maxComputeInvocationsPerWorkgroup: 256,
+  maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupStorageSize: 4096,
+  maxComputeWorkgroupsPerDimension: 65535,
+  maxStorageBuffersPerShaderStage: 8,
+  maxStorageBufferBindingSize: 128 << 20,
+  maxBufferSize: 128 << 20,
+};
 
 /**
  * @typedef {{code: string, message: string, hint: string, data: object}} WireError
- * @returns {Promise<{adapter: object} | {error: WireError}>}
+ * @returns {Promise<{adapter: object} | {error: WireError}>} the fields of the `capabilities` event, or of an `error`
  */
 export async function probe() {
   if (!navigator.gpu) {
@@ -32,15 +32,59 @@ export async function probe() {
       "Check that hardware acceleration is on, and that the graphics driver is up to date.",
     );
   }
+  for (const [limit, needed] of Object.entries(REQUIRED)) {
+    const offered = adapter.limits[/** @type {keyof typeof REQUIRED} */ (limit)];
+    if (offered < needed) {
+      return incapable(
+        `This GPU's ${limit} is ${offered}; Clutch needs ${needed}.`,
+        "Try another GPU, or an up-to-date browser and driver.",
+        { limit, offered, needed },
+      );
+    }
+  }
+  return { adapter: describe(adapter) };
+}
+
+/**
+ * Opens a device with all that the adapter offers; always from a new adapter, because an old one gives no second device.
+ * @returns {Promise<Gpu>}
+ */
+export async function openGpu() {
+  const adapter = await requestAdapter();
+  if (!adapter) throw named("OperationError", "the browser found no GPU it can use any more");
+  const requiredLimits = Object.fromEntries(Object.keys(REQUIRED).map((limit) => [limit, adapter.limits[limit]]));
+  return new Gpu(await adapter.requestDevice({ requiredLimits }), describe(adapter));
+}
+
+/**
+ * The first `requestAdapter()` of a fresh Chromium can be null although there is a GPU (measured, Chromium 156 on NVIDIA
+ * under Linux): ask a few times.
+ * @returns {Promise<GPUAdapter | null>}
+ */
+async function requestAdapter() {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    if (adapter) return adapter;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return null;
+}
+
+/**
+ * @param {GPUAdapter} adapter
+ * @returns {{vendor: string, architecture: string, description: string, is_fallback: boolean}}
+ */
+function describe(adapter) {
   const { vendor, architecture, description, isFallbackAdapter } = adapter.info;
-  return { adapter: { vendor, architecture, description, is_fallback: Boolean(isFallbackAdapter) } };
+  return { vendor, architecture, description, is_fallback: Boolean(isFallbackAdapter) };
 }
 
 /**
  * @param {string} message
  * @param {string} hint
+ * @param {object} data
  * @returns {{error: WireError}}
  */
-function incapable(message, hint) {
-  return { error: { code: "E100", message, hint, data: {} } };
+function incapable(message, hint, data = {}) {
+  return { error: { code: "E100", message, hint, data } };
 }

@@ -42,16 +42,15 @@ export class Replay {
    * @param {GPUBindGroup} stepGroup shows one slot of `uniforms`, by dynamic offset
    * @param {GPUBuffer} result 16 bytes that a step leaves behind
    * @param {GPUBuffer[]} readbacks one a step in flight
-   * @param {boolean} isFallback a software adapter
    */
-  constructor(gpu, uniforms, stepGroup, result, readbacks, isFallback) {
+  constructor(gpu, uniforms, stepGroup, result, readbacks) {
     this.#device = gpu.device;
     this.#guard = gpu.guard;
     this.#uniforms = uniforms;
     this.#stepGroup = stepGroup;
     this.#result = result;
     this.#readbacks = readbacks;
-    this.#isFallback = isFallback;
+    this.#isFallback = gpu.adapter.is_fallback;
   }
 
   /** @param {Uint8Array} settings the words behind position and tokens */

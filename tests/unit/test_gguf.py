@@ -6,12 +6,12 @@ from array import array
 
 import numpy as np
 import pytest
-from clutch.errors import SourceError
-from clutch.formats.gguf import NeedMoreBytes, parse_header, read_header
-from clutch.formats.quants import QuantType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clutch.errors import SourceError
+from clutch.formats.gguf import NeedMoreBytes, parse_header, read_header
+from clutch.formats.quants import QuantType
 from tests.support.gguf_writer import FORMATS, Typed, ValueType, encode_gguf, tensor
 from tests.support.tiny_model import encode_tiny_model, vocabulary
 
@@ -24,14 +24,11 @@ SCALARS = {
     ValueType.STRING: st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     **{t: st.integers(0, 2 ** (8 * size) - 1) for t, size in zip([0, 2, 4, 10], [1, 2, 4, 8], strict=True)},
     **{
-        t: st.integers(-(2 ** (8 * size - 1)), 2 ** (8 * size - 1) - 1)
-        for t, size in [(1, 1), (3, 2), (5, 4), (11, 8)]
+        t: st.integers(-(2 ** (8 * size - 1)), 2 ** (8 * size - 1) - 1) for t, size in [(1, 1), (3, 2), (5, 4), (11, 8)]
     },
 }
 TYPED_VALUES = st.sampled_from(sorted(SCALARS)).flatmap(
-    lambda kind: st.builds(
-        Typed, st.just(ValueType(kind)), SCALARS[kind] | st.lists(SCALARS[kind], max_size=5)
-    )
+    lambda kind: st.builds(Typed, st.just(ValueType(kind)), SCALARS[kind] | st.lists(SCALARS[kind], max_size=5))
 )
 NAMES = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=20)
 SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=4)

@@ -6,10 +6,10 @@ import struct
 
 import numpy as np
 import pytest
+
 from clutch.errors import ModelFormatError
 from clutch.formats.gguf import DEFAULT, parse_header
 from clutch.formats.quants import QuantType
-
 from tests.support.gguf_writer import Tensor, Typed, ValueType, encode_gguf, tensor
 
 METADATA = {
@@ -115,14 +115,8 @@ CASES = {
         "length of tokenizer.chat_template.x",
     ),
     # Arrays.
-    **{
-        f"array length {k}": (patched(**{"length of a.numbers": n}), "length of a.numbers")
-        for k, n in HUGE.items()
-    },
-    **{
-        f"strings length {k}": (patched(**{"length of a.strings": n}), "length of a.strings")
-        for k, n in HUGE.items()
-    },
+    **{f"array length {k}": (patched(**{"length of a.numbers": n}), "length of a.numbers") for k, n in HUGE.items()},
+    **{f"strings length {k}": (patched(**{"length of a.strings": n}), "length of a.strings") for k, n in HUGE.items()},
     "array beyond the file": (patched(**{"length of a.numbers": 150}), "length of a.numbers"),
     "strings beyond the file": (patched(**{"length of a.strings": 80}), "length of a.strings"),
     "array of arrays": (patched(**{"element type of a.numbers": 9}), "element type of a.numbers"),

@@ -5,10 +5,10 @@ import random
 import tracemalloc
 
 import pytest
+
 from clutch.errors import ModelFormatError, UnsupportedModelError
 from clutch.formats.gguf import GGUFHeader, parse_header, read_header
 from clutch.model.spec import ModelSpec
-
 from tests.support.tiny_model import encode_tiny_model
 
 TINY = encode_tiny_model()

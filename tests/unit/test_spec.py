@@ -5,11 +5,11 @@ import json
 import math
 
 import pytest
+
 from clutch.errors import ModelFormatError, UnsupportedModelError
 from clutch.formats.gguf import TensorInfo, parse_header
 from clutch.formats.quants import QuantType
 from clutch.model.spec import ModelSpec
-
 from tests.support.tiny_model import encode_tiny_model
 
 ABSENT = object()
@@ -210,9 +210,7 @@ def test_an_unsupported_type_is_named_with_its_tensor(name, quant, supported):
         ModelSpec.from_header(with_tensor(name, type=quant))
 
 
-@pytest.mark.parametrize(
-    "name", ["blk.0.attn_q.bias", "rope_freqs.weight", "blk.2.attn_norm.weight", "extra"]
-)
+@pytest.mark.parametrize("name", ["blk.0.attn_q.bias", "rope_freqs.weight", "blk.2.attn_norm.weight", "extra"])
 def test_a_tensor_we_would_ignore_is_refused(name):
     with pytest.raises(UnsupportedModelError, match=name):
         ModelSpec.from_header(with_tensor(name))

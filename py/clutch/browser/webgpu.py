@@ -16,10 +16,10 @@ from pyodide.ffi import to_js
 from clutch.browser.failures import translated
 from clutch.browser.pipelines import Pipelines, handle_of, js_object
 from clutch.browser.steps import StepFuture
-from clutch.errors import CapabilityError, OutOfMemory
+from clutch.errors import OutOfMemory
 from clutch.gpu.device import Buffer, ByteStream, Dispatch, Usage
 from clutch.gpu.kernels import Kernel
-from clutch.gpu.limits import REQUIRED, AdapterInfo, Limits, check_limits
+from clutch.gpu.limits import AdapterInfo, Limits
 
 _USAGES = {
     Usage.STORAGE: js.GPUBufferUsage.STORAGE | js.GPUBufferUsage.COPY_DST | js.GPUBufferUsage.COPY_SRC,
@@ -42,42 +42,29 @@ class WebGPUBuffer:
 
 
 async def open_device(wgsl_root: Path) -> "WebGPUDevice":
-    """Return a device with all that the adapter allows; always from a new adapter, an old one gives no second device.
+    """Return a device with all that the adapter allows, from a new adapter.
 
     Raises:
-        CapabilityError: no adapter, or limits that are too small.
+        CapabilityError: there is no adapter any more, or it gives no device.
     """
-    adapter = await clutch_worker.requestAdapter()
-    if adapter is None:
-        raise CapabilityError("This browser found no GPU it can use.", hint="Check the graphics driver, then reload.")
-    offered = {name: int(getattr(adapter.limits, name)) for name in REQUIRED}
-    check_limits(offered)
     with translated():
-        device = await adapter.requestDevice(js_object({"requiredLimits": offered}))
-    info = adapter.info
-    return WebGPUDevice(
-        device,
-        AdapterInfo(info.vendor, info.architecture, info.description, bool(info.isFallbackAdapter)),
-        Limits(offered["maxBufferSize"], offered["maxStorageBufferBindingSize"]),
-        wgsl_root,
-    )
+        return WebGPUDevice(await clutch_worker.openGpu(), wgsl_root)
 
 
 class WebGPUDevice:
     """Implements `gpu.device.Device`.
 
     Args:
-        device: the GPUDevice.
-        adapter: which GPU it is.
-        limits: what the device was opened with.
+        gpu: the `Gpu` of `worker/gpu.js`.
         wgsl_root: folder of the kernels.
     """
 
-    def __init__(self, device: Any, adapter: AdapterInfo, limits: Limits, wgsl_root: Path) -> None:
-        self.adapter = adapter
-        self.limits = limits
-        self._gpu = clutch_worker.Gpu.new(device)
-        self._pipelines = Pipelines(self._gpu, wgsl_root)
+    def __init__(self, gpu: Any, wgsl_root: Path) -> None:
+        adapter, limits = gpu.adapter, gpu.device.limits
+        self.adapter = AdapterInfo(adapter.vendor, adapter.architecture, adapter.description, bool(adapter.is_fallback))
+        self.limits = Limits(int(limits.maxBufferSize), int(limits.maxStorageBufferBindingSize))
+        self._gpu = gpu
+        self._pipelines = Pipelines(gpu, wgsl_root)
         self._replay: Any = None
 
     async def allocate(self, label: str, size_bytes: int, usage: Usage) -> WebGPUBuffer:
@@ -132,7 +119,6 @@ class WebGPUDevice:
             self._pipelines.step_group(uniforms),
             handle_of(result),
             to_js([handle_of(readback) for readback in readbacks]),
-            self.adapter.is_fallback,
         )
 
     def configure(self, settings: bytes) -> None:
