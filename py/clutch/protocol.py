@@ -116,7 +116,8 @@ def decode(table: dict, text: str) -> dict:
         )
     try:
         message = json.loads(text)
-    except ValueError:
+    except (ValueError, RuntimeError):
+        # RuntimeError: nested deeper than the interpreter goes; CPython's RecursionError is one.
         raise RequestError("A message is not JSON.", hint="Send one JSON object.") from None
     if not isinstance(message, dict):
         raise RequestError("A message is not a JSON object.", hint="Send one JSON object.")
@@ -127,7 +128,7 @@ def decode(table: dict, text: str) -> dict:
 
 
 def _check(table: dict, kind: str, fields: dict) -> None:
-    if kind not in table:
+    if not isinstance(kind, str) or kind not in table:
         known = ", ".join(sorted(table))
         raise RequestError("Unknown message kind " + repr(kind) + ".", hint="Known: " + known + ".", kind=str(kind))
     rules = table[kind]

@@ -6,6 +6,8 @@ import pytest
 
 from clutch.engine.lifecycle import EngineState
 from tests.support.fake_platform import only
+from tests.support.gguf_writer import Typed, ValueType
+from tests.support.tiny_model import encode_tiny_model, vocabulary
 
 
 def error_of(events):
@@ -138,5 +140,20 @@ def test_unload_while_loading_cancels(new_driver):
         assert driver.engine.state is EngineState.EMPTY
         assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
         assert only(await driver.load(), "loaded")
+
+    asyncio.run(story())
+
+
+def test_a_vocabulary_that_does_not_fit_the_embedding(new_driver, tiny):
+    async def story():
+        driver = new_driver()
+        tokens = [*vocabulary(), "one more"]
+        types = Typed(ValueType.I32, [1] * len(tokens))
+        metadata = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types}
+        driver.platform.files["odd.gguf"] = encode_tiny_model(metadata=metadata).data
+        error = error_of(await driver.load("odd.gguf"))
+        assert error["code"] == "E200"
+        assert (error["data"]["expected"], error["data"]["found"]) == (313, 314)
+        assert driver.platform.devices == []
 
     asyncio.run(story())

@@ -1,6 +1,7 @@
 """A device that computes with the NumPy references and can fail its k-th call; it lives here, never in the product.
 
-Every call of the protocol that can fail on a real GPU passes `Script.point`, which counts it, may act at it and may raise.
+Every call of the protocol that can fail on a real GPU passes `Script.point`, which counts it, may act at it and may
+raise.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from clutch.formats.gguf import parse_header
-from clutch.model.spec import ModelSpec
+from clutch.model.spec_reader import read_spec
 from tests.support.numpy_quants import dequantise
 
 
@@ -20,7 +20,7 @@ class ReferenceModel:
     def __init__(self, path: Path | str) -> None:
         data = np.memmap(path, np.uint8, "r")
         self.header = parse_header(memoryview(data), len(data))
-        self.spec = ModelSpec.from_header(self.header)
+        self.spec = read_spec(self.header)
         self.weights = {
             info.name.removesuffix(".weight"): dequantise(
                 data[info.offset : info.offset + info.size_bytes].tobytes(), info.type, info.shape[::-1]

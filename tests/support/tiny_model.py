@@ -6,6 +6,7 @@ small embeddings: none is ever the likeliest, and an answer runs to its `max_tok
 0.7 in the median, but by less than 0.02 at one step in fifty: compare with the reference's margins at hand.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -58,9 +59,10 @@ def encode_tiny_model(
     matrix_type: QuantType = QuantType.Q4_1,
     embedding_type: QuantType = QuantType.Q8_0,
     tied: bool = True,
+    metadata: Mapping[str, object] | None = None,
 ) -> Encoded:
-    """Return the file; the same arguments give the same bytes."""
-    metadata = {
+    """Return the file; the same arguments give the same bytes. `metadata` replaces values of the file's own."""
+    values = {
         "general.architecture": "llama",
         "general.type": "model",
         "general.name": "Tiny random llama",
@@ -77,20 +79,21 @@ def encode_tiny_model(
         "llama.rope.dimension_count": head_dim,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
         **_tokenizer_metadata(),
+        **(metadata or {}),
     }
     random = np.random.default_rng(seed)
 
     def matrix(name: str, n_in: int, n_out: int) -> Tensor:
-        values = random.standard_normal((n_out, n_in), np.float32) * (_GAIN / n_in**0.5)
-        return tensor(name, values, matrix_type)
+        drawn = random.standard_normal((n_out, n_in), np.float32) * (_GAIN / n_in**0.5)
+        return tensor(name, drawn, matrix_type)
 
     def norm(name: str) -> Tensor:
         return tensor(name, 1 + 0.1 * random.standard_normal(hidden, np.float32), QuantType.F32)
 
     def embedding(name: str) -> Tensor:
-        values = random.standard_normal((len(vocabulary()), hidden), np.float32) * (LOGIT_STD / hidden**0.5)
-        values[: len(CONTROL_TOKENS)] *= 0.2
-        return tensor(name, values, embedding_type)
+        drawn = random.standard_normal((len(vocabulary()), hidden), np.float32) * (LOGIT_STD / hidden**0.5)
+        drawn[: len(CONTROL_TOKENS)] *= 0.2
+        return tensor(name, drawn, embedding_type)
 
     tensors = [embedding("token_embd.weight")]
     for layer in (f"blk.{index}" for index in range(n_layers)):
@@ -108,7 +111,7 @@ def encode_tiny_model(
     tensors.append(norm("output_norm.weight"))
     if not tied:
         tensors.append(embedding("output.weight"))
-    return encode_gguf(metadata, tensors)
+    return encode_gguf(values, tensors)
 
 
 def write_tiny_model(path: Path, **options: object) -> Path:

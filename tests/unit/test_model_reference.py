@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+
 from clutch.formats.gguf import parse_header
 from clutch.formats.quants import QuantType, dequantise_block
-
 from tests.support.model_reference import ReferenceModel
 from tests.support.tiny_model import IM_END, encode_tiny_model, write_tiny_model
 

@@ -4,10 +4,10 @@ import struct
 
 import numpy as np
 import pytest
-from clutch.formats.quants import BY_TYPE_ID, SUPPORTED, QuantType, dequantise_block, row_size_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clutch.formats.quants import BY_TYPE_ID, SUPPORTED, QuantType, dequantise_block, row_size_bytes
 from tests.support.numpy_quants import dequantise, quantise
 
 BLOCK_TYPES = sorted(SUPPORTED - {QuantType.F32}, key=lambda quant: quant.value)

@@ -14,7 +14,7 @@ import js
 from pyodide.ffi import to_js
 
 from clutch.browser.failures import translated
-from clutch.browser.pipelines import Pipelines, handle_of, js_object
+from clutch.browser.pipelines import Pipelines, handle_of
 from clutch.browser.steps import StepFuture
 from clutch.errors import OutOfMemory
 from clutch.gpu.device import Buffer, ByteStream, Dispatch, Usage

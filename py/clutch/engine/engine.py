@@ -13,7 +13,7 @@ from clutch.engine.conversation import Conversation
 from clutch.engine.lifecycle import EngineState, Lifecycle
 from clutch.engine.loading import Loaded, load
 from clutch.engine.platform import Platform
-from clutch.errors import ClutchError, DeviceLost, InternalError
+from clutch.errors import ClutchError, DeviceLost, InternalError, RequestError
 from clutch.gpu.ledger import Ledger
 
 Message = dict[str, object]
@@ -60,7 +60,10 @@ class Engine:
                 case "load":
                     self._start(None, self._load(message, file))
                 case "generate":
-                    self._start(message["request_id"], self._generate(message))
+                    # Noted before the task runs: a reset or unload in the same turn must stop it too.
+                    request_id = int(message["request_id"])  # type: ignore[call-overload]
+                    self._last_request_id = max(self._last_request_id, request_id)
+                    self._start(request_id, self._generate(message))
                 case "stop":
                     self._mark.raise_to(int(message["request_id"]))  # type: ignore[call-overload]
                 case "reset":
@@ -99,6 +102,8 @@ class Engine:
             self._task = task
 
     async def _load(self, message: Message, file: object) -> None:
+        if file is None and "url" not in message:
+            raise RequestError("A load message needs a url or a file.", hint="Send one of the two.", field="url")
         self._lifecycle.begin_loading()
         try:
             source = (
@@ -117,8 +122,6 @@ class Engine:
         next_state = EngineState.READY
         try:
             assert self._conversation is not None
-            request_id = int(message["request_id"])  # type: ignore[call-overload]
-            self._last_request_id = max(self._last_request_id, request_id)
             await self._conversation.answer(message, self._platform, self._mark, self._ledger)
         except DeviceLost:
             next_state = EngineState.LOST
@@ -131,7 +134,7 @@ class Engine:
     async def _reset(self, message: Message) -> None:
         """Begin a new epoch: stop what runs, wait for its end, drop the pages, recreate the conversation."""
         self._epoch = int(message["epoch"])  # type: ignore[call-overload]
-        if self.state is EngineState.GENERATING:
+        if self.state in (EngineState.READY, EngineState.GENERATING):
             self._mark.raise_to(self._last_request_id)
             await self.idle()
         if self.state is not EngineState.READY:

@@ -70,8 +70,9 @@ async def generate(request: Request, session: Session, runner: Runner, answer: A
             outcome.top_logits = _largest(await runner.logits(), request.top_logits)
 
         token_id = first
-        pipeline = Pipeline(runner, len(prompt_ids), end, lambda: not request.is_stopped())
+        pipeline = Pipeline(runner, len(prompt_ids), end)
         try:
+            # Asked once a token: nothing waits between here and the submits in `next`.
             while not request.is_stopped():
                 answer.push(token_id)
                 stats.token()

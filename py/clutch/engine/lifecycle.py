@@ -22,9 +22,9 @@ _S = EngineState
 TRANSITIONS: dict[EngineState, frozenset[EngineState]] = {
     _S.EMPTY: frozenset({_S.LOADING}),
     _S.LOADING: frozenset({_S.READY, _S.EMPTY}),
-    _S.READY: frozenset({_S.GENERATING, _S.RESETTING, _S.EMPTY, _S.LOST}),
+    _S.READY: frozenset({_S.GENERATING, _S.RESETTING, _S.EMPTY}),
     _S.GENERATING: frozenset({_S.READY, _S.LOST}),
-    _S.RESETTING: frozenset({_S.READY, _S.LOST}),
+    _S.RESETTING: frozenset({_S.READY}),
     _S.LOST: frozenset({_S.EMPTY}),
 }
 

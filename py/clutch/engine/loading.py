@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from clutch.config import EngineConfig
 from clutch.engine.conversation import Conversation
 from clutch.engine.platform import Platform
+from clutch.errors import ModelFormatError
 from clutch.formats.gguf import GGUFHeader
 from clutch.gpu.device import Device
 from clutch.gpu.ledger import Ledger
@@ -100,5 +101,13 @@ async def load(platform: Platform, source: Source, ledger: Ledger, config: Engin
 
 async def _open_text(platform: Platform, header: GGUFHeader, spec: ModelSpec) -> tuple[Tokenizer, ChatTemplate]:
     vocabulary = Vocabulary.from_metadata(header.metadata)
+    if len(vocabulary.tokens) != spec.vocab_size:
+        raise ModelFormatError(
+            f"The file has {len(vocabulary.tokens)} tokens, but an embedding of {spec.vocab_size} rows.",
+            hint="The file is damaged or was converted wrongly; get another copy.",
+            field="tokenizer.ggml.tokens",
+            expected=spec.vocab_size,
+            found=len(vocabulary.tokens),
+        )
     encode = await platform.open_encoder(tokenizer_json(vocabulary))
     return Tokenizer(vocabulary, encode), ChatTemplate.from_metadata(header.metadata, vocabulary)

@@ -1,7 +1,7 @@
 """Decode steps in flight: the next is submitted before the last is read, so the GPU never waits for Python."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 from clutch.gpu.device import StepResult
 from clutch.model.runner import Runner
@@ -14,24 +14,30 @@ class Pipeline:
         runner: of the model; says how many steps may be in flight.
         position: of the first token to go through.
         end: no step is submitted for this position or any behind it.
-        may_submit: asked before every submit; False keeps the rest from being submitted.
     """
 
-    def __init__(self, runner: Runner, position: int, end: int, may_submit: Callable[[], bool]) -> None:
+    def __init__(self, runner: Runner, position: int, end: int) -> None:
         self._runner = runner
         self._position = position
         self._end = end
-        self._may_submit = may_submit
         self._in_flight: deque[Awaitable[StepResult]] = deque()
 
     async def next(self) -> StepResult | None:
-        """Return the next result, or None when nothing was submitted any more."""
-        while self._position < self._end and len(self._in_flight) < self._runner.steps_in_flight and self._may_submit():
+        """Submit what may be in flight and return the next result; None behind the last."""
+        while self._position < self._end and len(self._in_flight) < self._runner.steps_in_flight:
             self._in_flight.append(self._runner.decode(self._position))
             self._position += 1
         return await self._in_flight.popleft() if self._in_flight else None
 
     async def drain(self) -> None:
-        """Wait for what is in flight and discard it: a submitted step cannot be recalled."""
-        while self._in_flight:
-            await self._in_flight.popleft()
+        """Wait for what is in flight and discard it: a submitted step cannot be recalled.
+
+        Raises:
+            DeviceLost, DeviceTimeout: a step failed; the others were waited for all the same.
+        """
+        try:
+            while self._in_flight:
+                await self._in_flight.popleft()
+        finally:
+            if self._in_flight:
+                await self.drain()

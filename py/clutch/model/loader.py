@@ -13,6 +13,7 @@ from clutch.model.llama import Llama
 from clutch.model.memory import MemoryPlan, plan_memory
 from clutch.model.runner import Runner, StepPlans
 from clutch.model.spec import ModelSpec
+from clutch.model.spec_reader import read_spec
 from clutch.model.state import allocate_state, write_rope
 from clutch.model.upload import Progress, Source, Upload
 from clutch.model.weights import WeightPlan
@@ -55,7 +56,7 @@ async def read_model_header(source: Source) -> tuple[GGUFHeader, ModelSpec]:
         ModelFormatError, UnsupportedModelError, SourceError: what is wrong with the file.
     """
     header = await read_header(source.read, source.size_bytes)
-    return header, ModelSpec.from_header(header)
+    return header, read_spec(header)
 
 
 async def load_model(

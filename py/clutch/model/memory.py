@@ -55,13 +55,14 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
     context_length = min(config.context_length, spec.context_length // PAGE_POSITIONS * PAGE_POSITIONS)
     tokens, heads, splits = config.prefill_tokens, spec.n_heads, config.attention_splits
     largest_raw = max(part.tensor.size_bytes for part, _ in weights.uploads())
+    largest_row = max(plan.row_bytes for plan in weights.matrices.values())
     plan = MemoryPlan(
         context_length=context_length,
         weights_bytes=weights.size_bytes,
         kv_layer_bytes=context_length * spec.n_kv_heads * spec.head_dim * 2 * 2,
         n_layers=spec.n_layers,
-        # 16 bytes more: a repack kernel may read the word behind its last block.
-        upload_bytes=min(config.upload_bytes, largest_raw) + 16,
+        # At least a row; 16 bytes more, because a repack kernel may read the word behind its last block.
+        upload_bytes=max(min(config.upload_bytes, largest_raw), largest_row) + 16,
         scratch={
             "x": tokens * spec.hidden_size * 4,
             "h": tokens * spec.hidden_size * 4,
@@ -88,8 +89,9 @@ def _check(plan: MemoryPlan, weights: WeightPlan, limits: Limits) -> None:
     largest = max(plan.scratch.items(), key=lambda item: item[1])
     for name, size, hint in (
         (*weights.largest_buffer, "Choose a smaller model."),
-        (*largest, "Choose a smaller model."),
+        # Before the scratch: what else grows with the context is never larger than this.
         ("KV pool of a layer", plan.kv_layer_bytes, _smaller_context(plan, limit)),
+        (*largest, "Choose a smaller model."),
     ):
         if size > limit:
             raise OutOfMemory(

@@ -5,14 +5,11 @@ Source: llama.cpp's tensor names (`src/llama-arch.cpp`).
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from clutch.formats.gguf import GGUFHeader
 from clutch.formats.quants import SUPPORTED, QuantType
 from clutch.model.metadata_view import unsupported, value_error
-
-if TYPE_CHECKING:
-    from clutch.model.spec import ModelSpec
+from clutch.model.spec import ModelSpec
 
 EMBEDDING = "token_embd.weight"
 OUTPUT = "output.weight"
@@ -20,7 +17,7 @@ OUTPUT = "output.weight"
 Shapes = dict[str, tuple[int, ...]]
 
 
-def _llama(spec: "ModelSpec") -> Shapes:
+def _llama(spec: ModelSpec) -> Shapes:
     """The dense model of LLaMA (Touvron et al. 2023) with grouped-query attention, without biases."""
     hidden, intermediate = spec.hidden_size, spec.intermediate_size
     q_size, kv_size = spec.n_heads * spec.head_dim, spec.n_kv_heads * spec.head_dim
@@ -43,11 +40,11 @@ def _llama(spec: "ModelSpec") -> Shapes:
     return shapes
 
 
-TENSOR_SHAPES: dict[str, Callable[["ModelSpec"], Shapes]] = {"llama": _llama}
+TENSOR_SHAPES: dict[str, Callable[[ModelSpec], Shapes]] = {"llama": _llama}
 """The architectures we run. A new one adds a function here (Qwen2: biases on q, k and v)."""
 
 
-def check_tensors(header: GGUFHeader, spec: "ModelSpec") -> None:
+def check_tensors(header: GGUFHeader, spec: ModelSpec) -> None:
     """Check that a file has exactly the tensors of its architecture.
 
     Raises:

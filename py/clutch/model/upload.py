@@ -100,10 +100,10 @@ def _repack(plan: MatrixPlan) -> Kernel:
 
 
 def _pieces(part: Part, plan: MatrixPlan, most_bytes: int) -> list[tuple[int, int, int]]:
-    """Cut a tensor into (first row, rows, bytes) of at most `most_bytes`, or of one row."""
-    row_bytes = plan.columns // plan.type.block_size * plan.type.block_bytes
+    """Cut a tensor into (first row, rows, bytes) of at most `most_bytes`; a row always fits."""
+    row_bytes = plan.row_bytes
     n_rows = part.tensor.size_bytes // row_bytes
-    step = max(1, most_bytes // row_bytes)
+    step = most_bytes // row_bytes
     return [
         (first, min(step, n_rows - first), min(step, n_rows - first) * row_bytes) for first in range(0, n_rows, step)
     ]

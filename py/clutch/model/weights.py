@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from clutch.errors import UnsupportedModelError
 from clutch.formats.gguf import GGUFHeader
 from clutch.formats.gguf_tensors import TensorInfo
-from clutch.formats.quants import QuantType
+from clutch.formats.quants import QuantType, row_size_bytes
 from clutch.gpu.device import Buffer
 from clutch.gpu.kernels import format_name
 from clutch.gpu.ledger import Scope
@@ -42,6 +42,11 @@ class MatrixPlan:
     rows: int
     columns: int
     parts: tuple[Part, ...]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in the file."""
+        return row_size_bytes(self.type, self.columns)
 
     @property
     def n_blocks(self) -> int:

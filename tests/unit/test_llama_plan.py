@@ -1,0 +1,98 @@
+"""The dispatches of a step: how many there are, and what they bind."""
+
+import asyncio
+
+import pytest
+
+from clutch.config import EngineConfig
+from clutch.formats.gguf import parse_header
+from clutch.gpu.kernels import KERNELS, WRITE
+from clutch.gpu.ledger import Ledger
+from clutch.model.llama import Llama
+from clutch.model.memory import plan_memory
+from clutch.model.runner import PREFILL_TOKENS_PER_THREAD, StepPlans
+from clutch.model.spec_reader import read_spec
+from clutch.model.state import allocate_state
+from clutch.model.weights import WeightPlan
+from tests.support.fake_device import GUARANTEED, FakeDevice
+from tests.support.tiny_model import encode_tiny_model
+
+A_LAYER = [
+    "rms_norm",
+    "qkv",
+    "attention_partial",
+    "attention_merge",
+    "matmul_add",
+    "rms_norm",
+    "gate_up",
+    "matmul_add",
+]
+# WebGPU's guaranteed maxComputeWorkgroupsPerDimension.
+MAX_WORKGROUPS = 65535
+HEAD = ["rms_norm", "lm_head", "sample"]
+
+
+async def step_plans(**model):
+    data = encode_tiny_model(**model).data
+    header = parse_header(data, len(data))
+    spec, config = read_spec(header), EngineConfig(context_length=64)
+    weight_plan = WeightPlan(spec, header)
+    memory = plan_memory(spec, weight_plan, config, GUARANTEED)
+    scope = Ledger().scope(FakeDevice())
+    weights = await weight_plan.allocate(scope)
+    state = await allocate_state(memory, config.steps_in_flight, scope)
+    llama = Llama(spec, weights, state, splits=config.attention_splits, context_length=memory.context_length)
+    return StepPlans(llama), state, weights
+
+
+def names(dispatches):
+    return [dispatch.kernel.spec.name for dispatch in dispatches]
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 5])
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_decode_step_has_eight_dispatches_a_layer_and_four(n_layers, tied):
+    plans, _, _ = asyncio.run(step_plans(n_layers=n_layers, tied=tied))
+    assert names(plans.decode) == ["embed", *(A_LAYER * n_layers), *HEAD]
+    assert len(plans.decode) == 8 * n_layers + 4
+    assert names(plans.prefill) == ["embed", *(A_LAYER * n_layers)]
+    assert names(plans.prefill_last) == names(plans.decode)
+
+
+def test_every_dispatch_is_one_of_the_registry_with_a_buffer_a_binding():
+    plans, _, _ = asyncio.run(step_plans(tied=False))
+    for dispatch in plans.prefill_last + plans.decode:
+        spec = dispatch.kernel.spec
+        assert KERNELS[spec.name] is spec
+        assert spec.has_step
+        assert len(dispatch.buffers) == len(spec.bindings)
+        assert dispatch.kernel in plans.kernels
+        assert 0 < dispatch.workgroups <= MAX_WORKGROUPS
+        # WebGPU forbids a buffer that a dispatch writes to be bound a second time.
+        written = [b for b, (_, access) in zip(dispatch.buffers, spec.bindings, strict=True) if access == WRITE]
+        assert all([id(b) for b in dispatch.buffers].count(id(buffer)) == 1 for buffer in written)
+
+
+def test_each_layer_has_keys_and_values_of_its_own():
+    plans, state, _ = asyncio.run(step_plans(n_layers=3))
+    for name, binding in (("qkv", 6), ("attention_partial", 1)):
+        bound = [dispatch.buffers[binding] for dispatch in plans.decode if dispatch.kernel.spec.name == name]
+        assert [buffer.label for buffer in bound] == [buffer.label for buffer in state.kv]
+
+
+def test_the_head_reads_the_output_matrix_or_the_embedding():
+    for tied in (False, True):
+        plans, _, weights = asyncio.run(step_plans(tied=tied))
+        lm_head = next(d for d in plans.decode if d.kernel.spec.name == "lm_head")
+        assert lm_head.buffers[0] is weights.output.quants
+        assert (weights.output is weights.embedding) == tied
+
+
+def test_decode_and_prefill_differ_only_in_tokens_a_thread():
+    plans, _, _ = asyncio.run(step_plans())
+    for decode, prefill in zip(plans.decode, plans.prefill_last, strict=True):
+        assert decode.buffers == prefill.buffers
+        assert decode.threads == prefill.threads
+        changed = dict(set(prefill.kernel.constants) - set(decode.kernel.constants))
+        assert changed in ({}, {"TOKENS": PREFILL_TOKENS_PER_THREAD})
+        assert prefill.tokens_per_workgroup in (decode.tokens_per_workgroup, PREFILL_TOKENS_PER_THREAD)

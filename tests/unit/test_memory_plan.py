@@ -1,0 +1,118 @@
+"""The memory plan: what it counts is what is made, and what it refuses says what would fit."""
+
+import asyncio
+import re
+
+import pytest
+
+from clutch.config import EngineConfig
+from clutch.errors import OutOfMemory, UnsupportedModelError
+from clutch.formats.gguf import parse_header
+from clutch.gpu.ledger import Ledger
+from clutch.gpu.limits import Limits
+from clutch.kv.pool import PAGE_POSITIONS
+from clutch.model.memory import plan_memory
+from clutch.model.spec_reader import read_spec
+from clutch.model.state import allocate_state
+from clutch.model.weights import WeightPlan
+from tests.support.fake_device import GUARANTEED, FakeDevice
+from tests.support.tiny_model import encode_tiny_model
+
+MODELS = [{}, {"tied": False}, {"n_layers": 1, "n_kv_heads": 1, "context_length": 100}, {"n_layers": 3, "hidden": 96}]
+CONFIGS = [{}, {"context_length": 16, "prefill_tokens": 8, "attention_splits": 1, "steps_in_flight": 3}]
+
+
+def planned(config=None, limits=GUARANTEED, **model):
+    data = encode_tiny_model(**model).data
+    header = parse_header(data, len(data))
+    spec = read_spec(header)
+    weights = WeightPlan(spec, header)
+    return plan_memory(spec, weights, config or EngineConfig(), limits), weights
+
+
+def rounded(size_bytes):
+    """Return what the ledger makes of a size."""
+    return max(16, -(-size_bytes // 16) * 16)
+
+
+class WatchedDevice(FakeDevice):
+    def __init__(self):
+        super().__init__()
+        self.sizes = {}
+
+    async def allocate(self, label, size_bytes, usage):
+        assert label not in self.sizes
+        self.sizes[label] = size_bytes
+        return await super().allocate(label, size_bytes, usage)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_buffer_is_as_large_as_planned(model, config):
+    config = EngineConfig(**config)
+    plan, weights = planned(config, **model)
+    ledger, device = Ledger(), WatchedDevice()
+
+    async def made():
+        scope = ledger.scope(device)
+        await weights.allocate(scope)
+        await allocate_state(plan, config.steps_in_flight, scope)
+
+    asyncio.run(made())
+    assert plan.weights_bytes == weights.size_bytes
+    expected = {name: rounded(size) for name, size in plan.scratch.items() if name != "readbacks"}
+    expected |= {f"readback {i}": 16 for i in range(config.steps_in_flight)}
+    expected |= {f"KV pages of layer {i}": plan.kv_layer_bytes for i in range(plan.n_layers)}
+    expected |= {f"{m.name} quants": rounded(m.quants_bytes) for m in weights.matrices.values()}
+    expected |= {f"{m.name} scales": rounded(m.scales_bytes) for m in weights.matrices.values()}
+    assert device.sizes == expected
+    assert ledger.bytes == sum(expected.values())
+    assert 0 <= ledger.bytes - plan.total_bytes < 16 * ledger.buffers
+
+
+def test_the_wire_adds_up():
+    plan, _ = planned()
+    wire = plan.to_wire()
+    assert wire["total"] == wire["weights"] + wire["kv"] + wire["scratch"] == plan.total_bytes
+    assert wire["peak"] == wire["total"] + plan.upload_bytes
+
+
+@pytest.mark.parametrize(("asked", "of_model", "expected"), [(64, 512, 64), (2048, 512, 512), (2048, 100, 96)])
+def test_the_context_is_what_is_asked_for_and_what_the_model_has(asked, of_model, expected):
+    plan, _ = planned(EngineConfig(context_length=asked), context_length=of_model)
+    assert plan.context_length == expected
+
+
+def test_a_model_without_room_for_a_page_is_refused():
+    with pytest.raises(UnsupportedModelError, match="context"):
+        planned(context_length=PAGE_POSITIONS - 1)
+    assert planned(context_length=PAGE_POSITIONS)[0].context_length == PAGE_POSITIONS
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_a_context_that_is_too_long_is_answered_with_one_that_fits(n_kv_heads):
+    config = EngineConfig(context_length=1 << 16, prefill_tokens=8, attention_splits=1)
+    model = {"n_kv_heads": n_kv_heads, "context_length": 1 << 16}
+    limits = Limits(1 << 20, 1 << 20)
+    with pytest.raises(OutOfMemory) as refused:
+        planned(config, limits, **model)
+    error = refused.value
+    assert error.data["limit_bytes"] == 1 << 20 < error.data["asked_bytes"]
+    assert str(error.data["buffer"]) in error.message
+    fits = int(re.search(r"context length of (\d+) or less", error.hint)[1])
+    assert 0 < fits < 1 << 16
+
+    def config_of(context_length):
+        return EngineConfig(context_length=context_length, prefill_tokens=8, attention_splits=1)
+
+    plan, _ = planned(config_of(fits), limits, **model)
+    assert plan.context_length == fits
+    with pytest.raises(OutOfMemory):
+        planned(config_of(fits + PAGE_POSITIONS), limits, **model)
+
+
+def test_weights_that_are_too_large_are_named():
+    with pytest.raises(OutOfMemory) as refused:
+        planned(limits=Limits(4096, 1 << 20))
+    assert refused.value.data["buffer"] == "token_embd.weight"
+    assert "smaller model" in refused.value.hint
