@@ -8,6 +8,7 @@ import pytest
 from clutch.config import EngineConfig
 from clutch.errors import OutOfMemory, UnsupportedModelError
 from clutch.formats.gguf import parse_header
+from clutch.formats.quants import QuantType
 from clutch.gpu.ledger import Ledger
 from clutch.gpu.limits import Limits
 from clutch.kv.pool import PAGE_POSITIONS
@@ -75,6 +76,13 @@ def test_the_wire_adds_up():
     wire = plan.to_wire()
     assert wire["total"] == wire["weights"] + wire["kv"] + wire["scratch"] == plan.total_bytes
     assert wire["peak"] == wire["total"] + plan.upload_bytes
+
+
+def test_the_staging_buffer_holds_a_row_however_small_the_pieces():
+    # A row of 32,768 f32 is larger than the smallest allowed piece.
+    shape = {"n_layers": 1, "intermediate": 1 << 15, "matrix_type": QuantType.F32}
+    plan, _ = planned(EngineConfig(upload_bytes=1 << 16), **shape)
+    assert plan.upload_bytes == (1 << 15) * 4 + 16
 
 
 @pytest.mark.parametrize(("asked", "of_model", "expected"), [(64, 512, 64), (2048, 512, 512), (2048, 100, 96)])
