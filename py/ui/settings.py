@@ -1,7 +1,7 @@
 """The settings of a request: their names, bounds and how their text is read. Imports on CPython for tests."""
 
-# name -> (type, smallest, largest, text at first). Greedy at first: the same question gets the same answer. An empty seed
-# means a new one for each answer.
+# name -> (type, smallest, largest, text at first). Greedy at first: the same question gets the same answer. An empty
+# seed means a new one for each answer.
 FIELDS = {
     "max_tokens": (int, 1, 1_000_000, "512"),
     "temperature": (float, 0, 5, "0"),
