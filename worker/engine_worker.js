@@ -29,6 +29,9 @@ function progress(phase) {
   send("progress", { phase, done: 0, total: 0, unit: "" });
 }
 
+// While the event loop turns the page hears from us; a hang is silence.
+setInterval(() => send("heartbeat", {}), 1000);
+
 async function start() {
   progress("probing");
   const found = await probe();

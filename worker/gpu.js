@@ -10,6 +10,8 @@ const COMPILE_MS = 120_000;
 const IDLE_MS = 60_000;
 
 export class Gpu {
+  #isClosed = false;
+
   /**
    * @param {GPUDevice} device
    * @param {{vendor: string, architecture: string, description: string, is_fallback: boolean}} adapter which GPU it is
@@ -19,6 +21,29 @@ export class Gpu {
     this.adapter = adapter;
     this.queue = device.queue;
     this.guard = new Guard(device);
+  }
+
+  /**
+   * Calls `callback` when the device is lost, unless it was destroyed from here.
+   * @param {() => void} callback
+   */
+  onLost(callback) {
+    this.device.lost.then(() => {
+      if (!this.#isClosed) callback();
+    });
+  }
+
+  /** Gives the device back. */
+  close() {
+    this.#isClosed = true;
+    this.device.destroy();
+  }
+
+  /** @param {GPUBuffer} buffer */
+  clear(buffer) {
+    const encoder = this.device.createCommandEncoder();
+    encoder.clearBuffer(buffer);
+    this.queue.submit([encoder.finish()]);
   }
 
   /**

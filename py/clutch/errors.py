@@ -2,6 +2,7 @@
 
     ClutchError                 E000   has .code .message .hint .data
       CapabilityError           E100   no WebGPU, no adapter, limit too small, feature missing
+        SelfTestError           E101   this GPU computes wrong numbers
       ModelFormatError          E200   the file is not what it claims (offset, expected, found)
       UnsupportedModelError     E201   a valid file with an architecture, tokenizer or quantisation we do not run
       SourceError               E300   the model's bytes cannot be read (missing, network, shorter than promised)
@@ -48,6 +49,12 @@ class CapabilityError(ClutchError):
     """This browser or GPU cannot run the engine."""
 
     code = "E100"
+
+
+class SelfTestError(CapabilityError):
+    """The GPU's numbers are not those that the file's weights give."""
+
+    code = "E101"
 
 
 class ModelFormatError(ClutchError):

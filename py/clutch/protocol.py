@@ -16,6 +16,7 @@ _NUMBER = (int, float)
 _STR = (str,)
 _LIST = (list,)
 _DICT = (dict,)
+_BOOL = (bool,)
 _OPTIONAL_INT = (int, type(None))
 
 MAX_MESSAGE_CHARS = 4_000_000
@@ -26,7 +27,7 @@ _WRITE_PLAIN = {} if sys.implementation.name == "micropython" else {"ensure_asci
 # Page -> worker.
 REQUESTS = {
     # `url` is relative to the page; without it the File beside the message is read.
-    "load": {"url": (_STR, False)},
+    "load": {"request_id": (_INT, True), "url": (_STR, False)},
     # `messages` go through the chat template, `prompt` is raw text; exactly one of the two.
     "generate": {
         "request_id": (_INT, True),
@@ -36,14 +37,20 @@ REQUESTS = {
         "params": (_DICT, True),
         "top_logits": (_INT, False),
     },
+    # Goes on with the last answer, from the kept keys and values; `params` replace some of its parameters.
+    "continue": {"request_id": (_INT, True), "epoch": (_INT, True), "params": (_DICT, False)},
+    # Stops this request and all before it: a `load`, a `generate`, a `continue`, running or not yet begun.
     "stop": {"request_id": (_INT, True)},
-    "reset": {"epoch": (_INT, True)},
+    # `wipe` also overwrites the keys and values on the GPU.
+    "reset": {"epoch": (_INT, True), "wipe": (_BOOL, False)},
     "unload": {},
 }
 
 # Worker -> page.
 EVENTS = {
-    "capabilities": {"adapter": (_DICT, True), "shared_memory": ((bool,), True)},
+    # Once a second while the worker's event loop turns; its absence is how the page notices a hang.
+    "heartbeat": {},
+    "capabilities": {"adapter": (_DICT, True), "shared_memory": (_BOOL, True)},
     # `phase` is a key of the page's strings; `unit` is "bytes", "kernels" or "".
     "progress": {
         "phase": (_STR, True),
@@ -57,10 +64,13 @@ EVENTS = {
         "memory": (_DICT, True),
         "ledger": (_DICT, True),
         "timings": (_DICT, True),
+        "self_test": (_DICT, True),
     },
+    # `text` is the answer so far: empty for `generate`, what is kept for `continue`.
     "started": {
         "request_id": (_INT, True),
         "epoch": (_INT, True),
+        "text": (_STR, True),
         "prompt_ids": (_LIST, True),
         "num_cached_tokens": (_INT, True),
     },
@@ -72,7 +82,7 @@ EVENTS = {
         "text": (_STR, True),
         "token_ids": (_LIST, True),
     },
-    # Exactly one a request, unless the request ended with `error`.
+    # Exactly one a request, unless the request ended with `error`; a `load` has one only when it was stopped.
     "finished": {
         "request_id": (_INT, True),
         "epoch": (_INT, True),
@@ -83,6 +93,15 @@ EVENTS = {
         "timings": (_DICT, True),
         "ledger": (_DICT, True),
         "top_logits": (_LIST, False),
+    },
+    # Something went wrong and was mended: the same fields as an error, but everything goes on.
+    "notice": {
+        "request_id": (_OPTIONAL_INT, True),
+        "epoch": (_INT, True),
+        "code": (_STR, True),
+        "message": (_STR, True),
+        "hint": (_STR, True),
+        "data": (_DICT, True),
     },
     "error": {
         "request_id": (_OPTIONAL_INT, True),

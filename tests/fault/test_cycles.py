@@ -24,7 +24,7 @@ def test_stops_and_resets_leave_nothing_behind(new_driver, golden):
         assert finished["output_ids"] == golden[1][: len(finished["output_ids"])]
         if chance.random() < 0.5:
             await driver.reset()
-            assert driver.engine._loaded.pool.n_free == driver.engine._loaded.pool.n_pages
+            assert driver.engine._placement.pool.n_free == driver.engine._placement.pool.n_pages
         return finished["reason"]
 
     async def story():

@@ -132,14 +132,16 @@ def test_a_truncated_file_opens_no_device(new_driver, tiny):
 def test_unload_while_loading_cancels(new_driver):
     async def story():
         driver = new_driver()
-        await driver.send("load", url="tiny.gguf")
+        await driver.send("load", request_id=1, url="tiny.gguf")
         for _ in range(20):
             await asyncio.sleep(0)
         assert driver.engine.state is EngineState.LOADING
         await driver.send("unload")
         assert driver.engine.state is EngineState.EMPTY
         assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
-        assert only(await driver.load(), "loaded")
+        await driver.send("load", request_id=2, url="tiny.gguf")
+        await driver.engine.idle()
+        assert only(driver.platform.events, "loaded")
 
     asyncio.run(story())
 

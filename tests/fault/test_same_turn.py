@@ -12,7 +12,7 @@ async def loaded_driver(new_driver):
     return driver
 
 
-async def begin(driver, request_id=1):
+async def begin(driver, request_id=2):
     """Send a generate that has not run when this returns."""
     message = {"role": "user", "content": "Hello"}
     await driver.send("generate", request_id=request_id, epoch=0, messages=[message], params={"max_tokens": 12})
@@ -28,10 +28,10 @@ def test_generate_and_stop(new_driver, golden):
     async def story():
         driver = await loaded_driver(new_driver)
         await begin(driver)
-        await driver.send("stop", request_id=1)
+        await driver.send("stop", request_id=2)
         await driver.engine.idle()
         finished_at_once(driver)
-        await begin(driver, 2)
+        await begin(driver, 3)
         await driver.engine.idle()
         answers = [event["output_ids"] for event in driver.platform.events if event["kind"] == "finished"]
         assert answers[1] == golden[1]
@@ -47,7 +47,7 @@ def test_generate_and_reset(new_driver, golden):
         finished_at_once(driver)
         state = driver.platform.events[-1]
         assert (state["kind"], state["state"], state["epoch"], state["kv_length"]) == ("state", "ready", 1, 0)
-        await begin(driver, 2)
+        await begin(driver, 3)
         await driver.engine.idle()
         assert driver.platform.events[-2]["output_ids"] == golden[1]
 
@@ -69,7 +69,7 @@ def test_generate_and_unload(new_driver):
 def test_load_and_generate(new_driver):
     async def story():
         driver = new_driver()
-        await driver.send("load", url="tiny.gguf")
+        await driver.send("load", request_id=1, url="tiny.gguf")
         events = await driver.generate()
         assert only(events, "error")["code"] == "E601"
         assert driver.engine.state is EngineState.READY
@@ -80,7 +80,7 @@ def test_load_and_generate(new_driver):
 def test_load_of_nothing(new_driver):
     async def story():
         driver = new_driver()
-        await driver.send("load")
+        await driver.send("load", request_id=1)
         await driver.engine.idle()
         assert only(driver.platform.events, "error")["code"] == "E600"
         assert driver.engine.state is EngineState.EMPTY

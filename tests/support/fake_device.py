@@ -24,33 +24,35 @@ class Script:
     """What happens at which call.
 
     Args:
-        fail_at: number of the call, from 1, that raises `error`; 0 for none. After a loss every later call raises too.
+        fail_at: number of the call, from 1, that raises `error`; 0 for none.
+        for_ever: every later call raises too.
         only: count and fail only calls with this name; "" for all.
-        error: what to raise.
+        error: what to raise; after DeviceLost every call of that device raises it.
         act_at: number of the call at which `act` is called.
     """
 
     fail_at: int = 0
+    for_ever: bool = False
     only: str = ""
     error: type[ClutchError] = DeviceLost
     act_at: int = 0
     act: Callable[[], None] = lambda: None
     calls: Counter[str] = field(default_factory=Counter)
     n_counted: int = 0
-    is_lost: bool = False
 
-    def point(self, name):
+    def point(self, name, device=None):
         """Pass a call; raises what the script says."""
         self.calls[name] += 1
-        if self.is_lost:
+        if device is not None and device.is_lost:
             raise DeviceLost("the fake GPU is lost")
         if self.only and name != self.only:
             return
         self.n_counted += 1
         if self.n_counted == self.act_at:
             self.act()
-        if self.n_counted == self.fail_at:
-            self.is_lost = self.error is DeviceLost
+        if self.n_counted == self.fail_at or (self.for_ever and 0 < self.fail_at < self.n_counted):
+            if device is not None and self.error is DeviceLost:
+                device.lose()
             raise self.error(f"the script fails {name}, call {self.n_counted}")
 
 
@@ -103,6 +105,8 @@ class FakeDevice:
         self.limits = limits
         self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
         self.is_destroyed = False
+        self.is_lost = False
+        self._on_lost = lambda: None
         self.n_in_flight = 0
         self._compiled = set()
         self._step_words = Step().pack()
@@ -145,7 +149,7 @@ class FakeDevice:
         self._step_words = bytes(8) + settings
 
     def step(self, plan, position, n_tokens):
-        self.script.point("submit")
+        self.script.point("submit", self)
         self.n_in_flight += 1
         assert self.n_in_flight <= self._n_readbacks
         words = np.array([position, n_tokens], np.uint32).tobytes() + self._step_words[8:]
@@ -154,6 +158,17 @@ class FakeDevice:
 
     async def idle(self):
         await self._wait("idle")
+
+    def clear(self, buffer):
+        buffer.data[:] = 0
+
+    def on_lost(self, callback):
+        self._on_lost = callback
+
+    def lose(self):
+        """Lose the GPU; the browser says so a moment later."""
+        self.is_lost = True
+        asyncio.get_running_loop().call_soon(lambda: None if self.is_destroyed else self._on_lost())
 
     def destroy(self):
         self.is_destroyed = True
@@ -172,5 +187,5 @@ class FakeDevice:
         return StepResult(token_id, log_probability, entropy, position)
 
     async def _wait(self, name):
-        self.script.point(name)
+        self.script.point(name, self)
         await asyncio.sleep(0)

@@ -52,6 +52,7 @@ class FakeJs:
         ffi = _module(
             "pyodide.ffi",
             JsException=JsException,
+            create_once_callable=lambda function: function,
             create_proxy=lambda function: function,
             to_js=lambda value, dict_converter=None: value,
         )
@@ -128,6 +129,8 @@ class FakeJs:
             compile=self._waited("createPipeline", lambda *_: object()),
             read=self._waited("read", lambda _buffer, _offset, size: self._bytes(bytes(size))),
             idle=self._waited("idle"),
+            onLost=self._counted("onLost"),
+            close=self._counted("close"),
         )
 
     def _replay(self, *_):

@@ -90,7 +90,13 @@ class Driver:
 
     async def load(self, url="tiny.gguf"):
         """Load and return the events of it."""
-        return await self._watched("load", url=url)
+        self._n_requests += 1
+        return await self._watched("load", request_id=self._n_requests, url=url)
+
+    async def continue_(self, **params):
+        """Go on with the last answer and return the events of it."""
+        self._n_requests += 1
+        return await self._watched("continue", request_id=self._n_requests, epoch=self.epoch, params=params)
 
     async def generate(self, text="Hello", *, top_logits=0, **params):
         """Generate and return the events of it; the last is `finished` or `error`."""
@@ -111,7 +117,7 @@ class Driver:
 
     @property
     def next_request_id(self):
-        """The id that the next `generate` will have."""
+        """The id that the next request will have."""
         return self._n_requests + 1
 
     async def _watched(self, kind, **fields):

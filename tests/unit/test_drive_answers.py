@@ -12,13 +12,13 @@ TIMINGS = {"tokens_per_s": 20.0, "step_ms": 50.0}
 ERROR = {"code": "E603", "message": "too long", "hint": "shorten", "data": {"n": 9}}
 
 
-def answered(at, *texts, reason="stop"):
+def answered(at, *texts, reason="stop", before=""):
     deltas = [
         (at + 10.0 * number, {"kind": "delta", "text": text, "token_ids": [number]})
         for number, text in enumerate(texts, start=1)
     ]
     return [
-        (at + 1.0, {"kind": "started", "prompt_ids": [1, 2], "num_cached_tokens": 0}),
+        (at + 1.0, {"kind": "started", "prompt_ids": [1, 2], "num_cached_tokens": 0, "text": before}),
         *deltas,
         (
             at + 100.0,
@@ -26,7 +26,7 @@ def answered(at, *texts, reason="stop"):
                 "kind": "finished",
                 "reason": reason,
                 "output_ids": [1, 2],
-                "text": "".join(texts),
+                "text": before + "".join(texts),
                 "usage": USAGE,
                 "timings": TIMINGS,
                 "ledger": {"buffers": 1, "bytes": 2},
@@ -62,13 +62,35 @@ def test_only_the_last_answer_counts():
     clicks = [(100.0, "generate"), (150.0, "stop"), (300.0, "generate"), (340.0, "stop")]
     answer = read_answer(events, clicks, "new")
     assert (answer.streamed_text, answer.finish_reason) == ("new", "abort")
-    assert (answer.ttft_ms, answer.stop_ms) == (10.0, 60.0)
+    assert (answer.ttft_ms, answer.stop_ms, answer.stop_to_last_delta_ms) == (10.0, 60.0, 0.0)
 
 
 def test_a_stop_of_an_earlier_answer_is_not_this_ones():
     events = [*LOADED, *answered(100.0, "old"), *answered(300.0, "new")]
     clicks = [(100.0, "generate"), (150.0, "stop"), (300.0, "generate")]
-    assert read_answer(events, clicks, "new").stop_ms is None
+    answer = read_answer(events, clicks, "new")
+    assert answer.stop_ms is answer.stop_to_last_delta_ms is None
+
+
+def test_what_still_came_after_a_stop():
+    events = [*LOADED, *answered(100.0, "a", "b", "c", reason="abort")]
+    answer = read_answer(events, [(100.0, "generate"), (115.0, "stop")], "abc")
+    assert (answer.stop_ms, answer.stop_to_last_delta_ms) == (85.0, 15.0)
+
+
+def test_a_continued_answer_is_whole():
+    events = [*LOADED, *answered(100.0, "Pa", reason="abort"), *answered(300.0, "ris", before="Pa")]
+    clicks = [(100.0, "generate"), (150.0, "stop"), (300.0, "continue")]
+    answer = read_answer(events, clicks, "Paris")
+    assert (answer.streamed_text, answer.finish_reason, answer.ttft_ms) == ("Paris", "stop", 10.0)
+    assert answer.stop_ms is None
+
+
+def test_a_notice_is_no_error():
+    notice = (105.0, {"kind": "notice", "request_id": 1, "epoch": 0, **ERROR})
+    answer = read_answer([*LOADED, notice, *answered(100.0, "a")], [(100.0, "generate")], "a")
+    assert (answer.notices, answer.errors) == ([ERROR], [])
+    assert "E603: too long" in summary(answer)
 
 
 def test_a_stop_after_the_end_measures_nothing():

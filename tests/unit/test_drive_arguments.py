@@ -40,6 +40,12 @@ def test_settings_keep_their_types():
     }
 
 
+def test_continue_is_asked_for():
+    assert not parse(["--prompt", "x"]).continues_after
+    job = parse(["--prompt", "x", "--stop-after", "7", "--then-continue"])
+    assert (job.stop_after, job.continues_after) == (7, True)
+
+
 def test_browser_flags_may_be_repeated():
     assert parse(["--prompt", "x", "--chromium-flag=--a", "--chromium-flag=--b=1"]).chromium_flags == (
         "--a",

@@ -11,11 +11,11 @@ S = EngineState
 # Written out once more, so that an edit of the table is a decision: the ways out of each state.
 EXPECTED = {
     S.EMPTY: {S.LOADING},
-    S.LOADING: {S.READY, S.EMPTY},
-    S.READY: {S.GENERATING, S.RESETTING, S.EMPTY},
+    S.LOADING: {S.READY, S.EMPTY, S.LOST},
+    S.READY: {S.GENERATING, S.RESETTING, S.EMPTY, S.LOST},
     S.GENERATING: {S.READY, S.LOST},
     S.RESETTING: {S.READY},
-    S.LOST: {S.EMPTY},
+    S.LOST: {S.LOADING, S.READY, S.GENERATING, S.EMPTY},
 }
 WAY_TO = {
     S.EMPTY: [],
@@ -71,7 +71,7 @@ def test_loading_begins_only_when_empty(state):
     ("state", "code"),
     [
         (S.EMPTY, "E602"),
-        (S.LOST, "E602"),
+        (S.LOST, "E601"),
         (S.LOADING, "E601"),
         (S.GENERATING, "E601"),
         (S.RESETTING, "E601"),

@@ -16,17 +16,19 @@ EN = json.loads((ROOT / "static/strings/en.json").read_text())
 ZH = json.loads((ROOT / "static/strings/zh.json").read_text())
 
 _IDLE_AND_BUSY = (*controls.IDLE, *controls.BUSY)
+_ENDS = ("", *status.LOAD_REASONS)
+_RECOVERIES = {controls.recovery(state, end) for state in _IDLE_AND_BUSY for end in _ENDS} - {None}
 # Keys that are put together at run time: prefix -> what may follow.
 FAMILIES = {
-    "status.": _IDLE_AND_BUSY,
-    "status.ended.": status.REASONS,
+    "status.": (*_IDLE_AND_BUSY, status.shown_state("stopping", True)),
+    "status.ended.": (*status.REASONS, *status.LOAD_REASONS),
     "phase.": status.PHASES,
-    "recovery.": [name for name in map(controls.recovery, _IDLE_AND_BUSY) if name],
+    "recovery.": _RECOVERIES,
     "role.": ("system", "user", "assistant"),
     "error.": re.findall(r'code = "(E\d+)"', (ROOT / "py/clutch/errors.py").read_text()),
 }
 # These may exist or not: the page asks `Strings.has` first.
-OPTIONAL = re.compile(r"mark\.\w+|error\.E\d+\.(message|hint)")
+OPTIONAL = re.compile(r"mark\.\w+|error\.E\d+(\.\w+)?\.(message|hint)|notice\.E\d+")
 
 
 class _Markup(HTMLParser):
@@ -108,8 +110,8 @@ def test_contract_elements():
         "details",
         "input",
     )
-    assert ids["generate"] == ids["stop"] == ids["reset"] == "button"
-    assert {"transcript", "status", "numbers", "error"} <= set(ids)
+    assert {ids[name] for name in ("generate", "continue", "stop", "reset", "edit", "recover")} == {"button"}
+    assert {"transcript", "status", "numbers", "error", "notice", "self-test"} <= set(ids)
     names = {attributes.get("name") for _, attributes in _markup().elements}
     assert {*settings.FIELDS, "raw"} <= names
 

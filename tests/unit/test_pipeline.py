@@ -88,8 +88,7 @@ def test_drain_waits_for_all_although_one_fails(lost_at):
         runner = CountingRunner(4, lost_at)
         pipeline = Pipeline(runner, 0, 9)
         await pipeline.next()
-        with pytest.raises(DeviceLost):
-            await pipeline.drain()
+        await pipeline.drain()
         assert runner.n_in_flight == 0
 
     asyncio.run(story())

@@ -113,10 +113,10 @@ def test_not_an_object(text):
 
 
 def test_too_long():
-    room = MAX_MESSAGE_CHARS - len(encode(REQUESTS, "load", url=""))
-    assert decode(REQUESTS, encode(REQUESTS, "load", url="x" * room))
+    room = MAX_MESSAGE_CHARS - len(encode(REQUESTS, "load", request_id=1, url=""))
+    assert decode(REQUESTS, encode(REQUESTS, "load", request_id=1, url="x" * room))
     with pytest.raises(RequestError) as refused:
-        decode(REQUESTS, encode(REQUESTS, "load", url="x" * (room + 1)))
+        decode(REQUESTS, encode(REQUESTS, "load", request_id=1, url="x" * (room + 1)))
     assert refused.value.data == {"length": MAX_MESSAGE_CHARS + 1, "limit": MAX_MESSAGE_CHARS}
 
 

@@ -23,14 +23,14 @@ def test_states_are_the_engines_and_the_pages_own():
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ("starting", set()),
-        ("loading", set()),
+        ("starting", {"stop"}),
+        ("loading", {"stop", "reset"}),
         ("empty", set()),
         ("ready", {"generate", "reset"}),
         ("generating", {"stop", "reset"}),
         ("stopping", {"reset"}),
         ("resetting", set()),
-        ("lost", set()),
+        ("lost", {"stop", "reset"}),
         ("crashed", set()),
         ("unsupported", set()),
     ],
@@ -42,20 +42,59 @@ def test_buttons(state, expected):
 
 def test_labels_tell_what_is_under_way():
     assert controls.buttons("stopping", False)["stop"] == (False, "button.stopping")
+    assert controls.buttons("loading", False)["stop"] == (True, "button.stop_loading")
+    assert controls.buttons("ready", False)["stop"] == (False, "button.stop")
     assert controls.buttons("resetting", False)["reset"] == (False, "button.resetting")
     assert controls.buttons("ready", False)["generate"] == (True, "button.generate")
 
 
 def test_every_idle_state_without_a_model_offers_a_way_back():
-    assert {state: controls.recovery(state) for state in STATES if controls.recovery(state)} == {
+    assert {state: controls.recovery(state, "") for state in STATES if controls.recovery(state, "")} == {
         "empty": "load_default",
-        "lost": "load_again",
         "crashed": "restart",
     }
 
 
+@pytest.mark.parametrize(
+    ("end", "expected"), [("load_stopped", "load_again"), ("gpu_lost", "load_again"), ("error", "load_default")]
+)
+def test_what_the_empty_page_offers_to_load(end, expected):
+    assert controls.recovery("empty", end) == expected
+
+
+@pytest.mark.parametrize("end", ["abort", "length", "error", "stop", "context_full", "crashed", ""])
+def test_continue_is_offered_in_ready_for_an_answer_that_was_cut(end):
+    offered = [state for state in STATES if controls.can_continue(state, end)]
+    assert offered == (["ready"] if end in ("abort", "length", "error") else [])
+
+
+@pytest.mark.parametrize(
+    ("end", "is_continuable", "expected"),
+    [
+        ("stop", False, "button.edit"),
+        ("abort", True, "button.edit"),
+        ("abort", False, "button.edit"),
+        ("", False, "button.edit"),
+        ("error", True, "button.edit"),
+        ("error", False, "button.ask_again"),
+        ("crashed", False, "button.ask_again"),
+        (None, False, None),
+    ],
+)
+def test_the_last_question_can_be_edited_or_asked_again(end, is_continuable, expected):
+    assert controls.edit_label("ready", end, is_continuable) == expected
+    assert {controls.edit_label(state, end, is_continuable) for state in STATES if state != "ready"} == {None}
+
+
+def test_reset_lets_a_load_go_on():
+    kept = {state for state in STATES if controls.state_after_reset(state, is_load_pending=False) == state}
+    assert kept == {"loading", "lost", "resetting"}
+    assert controls.state_after_reset("stopping", is_load_pending=True) == "stopping"
+    assert controls.state_after_reset("stopping", is_load_pending=False) == "resetting"
+
+
 def test_a_model_can_be_chosen_when_the_engine_would_take_it():
-    assert {state for state in STATES if controls.can_choose_model(state)} == {"empty", "ready", "lost"}
+    assert {state for state in STATES if controls.can_choose_model(state)} == {"empty", "ready"}
 
 
 def test_refusal_agrees_with_the_states():

@@ -27,6 +27,16 @@ def test_drop_last_and_clear():
     assert chat.messages == []
 
 
+@pytest.mark.parametrize(
+    ("roles", "index"), [("ua", 0), ("uaua", 2), ("uau", None), ("aa", None), ("a", None), ("", None)]
+)
+def test_last_question_is_one_that_only_its_answer_follows(roles, index):
+    chat = Conversation()
+    for role in roles:
+        chat.add(Message({"u": "user", "a": "assistant"}[role], ""))
+    assert chat.last_question is (None if index is None else chat.messages[index])
+
+
 def roles(messages):
     return [(message.role, message.text) for message in messages]
 
@@ -54,11 +64,32 @@ def test_opening_refuses_other_things(text):
 
 def test_exchange_counts_the_first_piece_to_the_prompt():
     answer = Message("assistant", "")
-    exchange = Exchange(1, Message("user", "q"), answer, started_ms=1000)
-    exchange.start(60)
-    assert exchange.numbers(1200) == {"kv_length": 60} and not exchange.has_text
+    exchange = Exchange(1, Message("user", "q"), answer, {}, started_ms=1000)
+    exchange.start(60, "")
+    assert exchange.numbers(1200) == {"kv_length": 60} and not exchange.is_writing
     exchange.append("Hel", 2, 1500)
-    assert exchange.numbers(1500) == {"kv_length": 62, "ttft_ms": 500} and exchange.has_text
+    assert exchange.numbers(1500) == {"kv_length": 62, "ttft_ms": 500} and exchange.is_writing
     exchange.append("lo", 10, 1700)
     assert exchange.numbers(1700) == {"kv_length": 72, "ttft_ms": 500, "tokens_per_s": 50.0}
     assert answer.text == "Hello"
+
+
+def test_a_continued_answer_starts_from_what_the_engine_has_and_counts_on():
+    answer = Message("assistant", "Hel\ufffd")
+    exchange = Exchange(2, Message("user", "q"), answer, {}, started_ms=1000, n_tokens=3)
+    exchange.start(60, "Hel")
+    assert answer.text == "Hel" and not exchange.is_writing
+    assert exchange.numbers(1100) == {"kv_length": 63}
+    exchange.append("l", 1, 1200)
+    exchange.append("o", 4, 1400)
+    assert exchange.numbers(1400) == {"kv_length": 68, "ttft_ms": 200, "tokens_per_s": 20.0}
+    exchange.finish(9, "stop")
+    assert (answer.text, answer.end, exchange.n_tokens) == ("Hello", "stop", 9)
+
+
+def test_continue_sends_only_what_was_changed_since():
+    exchange = Exchange(1, Message("user", "q"), Message("assistant", ""), {"top_k": 4, "seed": 1}, started_ms=0)
+    assert exchange.changes({"top_k": 4, "seed": 1}) == {}
+    # An empty seed field means any seed, and the answer has one already.
+    assert exchange.changes({"top_k": 4}) == {}
+    assert exchange.changes({"top_k": 5, "seed": 1}) == {"top_k": 5}

@@ -24,6 +24,13 @@ def progress(phase, done=0, total=0, unit=""):
         ("generating", progress("prefill", 64, 512, ""), "Reading the prompt 64/512"),
         ("generating", None, "Reading the prompt…"),
         ("stopping", progress("prefill", 64, 512, ""), "Stopping…"),
+        ("still_stopping", None, "Still stopping…"),
+        ("lost", None, "The GPU was lost; getting it back…"),
+        (
+            "lost",
+            progress("reading_weights", 37e6, 98e6, "bytes"),
+            "The GPU was lost; getting it back… Reading weights 37/98 MB",
+        ),
         ("ready", None, "Ready"),
     ],
 )
@@ -38,6 +45,24 @@ def test_writing_beats_the_progress_of_the_prompt():
 def test_ready_says_why_the_answer_ended():
     assert status.status_line(STRINGS, "ready", None, False, "abort") == "Stopped. Ready"
     assert status.status_line(STRINGS, "generating", None, False, "abort") == "Reading the prompt…"
+
+
+def test_empty_says_why_there_is_no_model():
+    assert status.status_line(STRINGS, "empty", None, False, "load_stopped") == "Loading was stopped"
+    assert status.status_line(STRINGS, "empty", None, False, "gpu_lost").startswith("The GPU was lost")
+    assert status.status_line(STRINGS, "empty", None, False, "abort") == "No model is loaded"
+
+
+def test_a_slow_stop_has_a_sentence_of_its_own():
+    assert status.shown_state("stopping", True) == "still_stopping"
+    assert status.shown_state("stopping", False) == "stopping"
+    assert status.shown_state("loading", True) == "loading"
+
+
+def test_self_test_line():
+    assert status.self_test_line(STRINGS, {"verdict": "passed", "checks": 9}) == "Self-test passed"
+    assert status.self_test_line(STRINGS, {"verdict": "plain kernels"}) == "Self-test: plain kernels"
+    assert status.self_test_line(STRINGS, {}) == ""
 
 
 def test_announcement_has_no_counter():
@@ -56,6 +81,7 @@ def test_progress_fraction():
     assert status.progress_fraction("loading", progress("compiling", 20, 18), False) == 1
     assert status.progress_fraction("loading", None, False) == -1
     assert status.progress_fraction("generating", event, True) is None
+    assert status.progress_fraction("lost", event, True) == 0.5
     assert status.progress_fraction("stopping", event, True) == -1
     assert status.progress_fraction("ready", event, False) is None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import clutch_worker
 import js
-from pyodide.ffi import to_js
+from pyodide.ffi import create_once_callable, to_js
 
 from clutch.browser.failures import translated
 from clutch.browser.pipelines import Pipelines, handle_of
@@ -134,6 +134,14 @@ class WebGPUDevice:
         with translated():
             await self._gpu.idle()
 
+    def clear(self, buffer: Buffer) -> None:
+        """Overwrite a storage buffer with zeros."""
+        self._gpu.clear(handle_of(buffer))
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the device is lost, unless `destroy` did it."""
+        self._gpu.onLost(create_once_callable(callback))
+
     def destroy(self) -> None:
         """Give the whole device back."""
-        self._gpu.device.destroy()
+        self._gpu.close()

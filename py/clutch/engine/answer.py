@@ -1,6 +1,6 @@
 """The answer as it grows: token ids, and their text in deltas of at most one an animation frame."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clutch.errors import InternalError
 from clutch.text.detokenizer import Detokenizer, decode_all
@@ -16,6 +16,7 @@ class Answer:
         vocabulary: turns ids into bytes.
         send: called with (seq_no, text, token_ids) of each delta; seq_no counts from 0.
         clock: seconds.
+        token_ids: of the answer that goes on, in which case only what is new is sent.
     """
 
     def __init__(
@@ -23,17 +24,23 @@ class Answer:
         vocabulary: Vocabulary,
         send: Callable[[int, str, list[int]], None],
         clock: Callable[[], float],
+        token_ids: Sequence[int] = (),
     ) -> None:
-        self.token_ids: list[int] = []
+        self.token_ids = list(token_ids)
         self._vocabulary = vocabulary
         self._detokenizer = Detokenizer(vocabulary)
         self._send = send
         self._clock = clock
-        self._sent_text: list[str] = []
+        self._sent_text = ["".join(self._detokenizer.push(token_id) for token_id in token_ids)]
         self._n_deltas = 0
         self._unsent_text = ""
         self._unsent_ids: list[int] = []
         self._next_frame = 0.0
+
+    @property
+    def text_so_far(self) -> str:
+        """The text that was sent, without the beginning of a character that is not complete."""
+        return "".join(self._sent_text)
 
     def push(self, token_id: int) -> None:
         """Add a token; its text is sent unless this frame already had a delta."""
@@ -55,7 +62,7 @@ class Answer:
         if self._unsent_ids or self._unsent_text:
             self._flush()
         text = decode_all(self._vocabulary, self.token_ids)
-        if "".join(self._sent_text) != text:
+        if self.text_so_far != text:
             raise InternalError("The streamed text differs from the text of all tokens.", n_tokens=len(self.token_ids))
         return text
 

@@ -1,10 +1,14 @@
-"""One generation, top to bottom: match the prefix, prefill, decode, finish."""
+"""One generation, top to bottom: match the prefix, prefill, decode, finish.
+
+An answer that already has tokens goes on: what was stopped, or lost with the GPU, is continued by the same lines.
+"""
 
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from clutch.engine.answer import Answer
+from clutch.engine.chunking import ChunkSizer
 from clutch.engine.pipeline import Pipeline
 from clutch.engine.session import Session
 from clutch.engine.stats import Stats
@@ -44,8 +48,10 @@ class Outcome:
     top_logits: list[tuple[int, float]] | None = None
 
 
-async def generate(request: Request, session: Session, runner: Runner, answer: Answer, stats: Stats) -> Outcome:
-    """Run `request` in `session`; tokens go to `answer` as they come.
+async def generate(
+    request: Request, session: Session, runner: Runner, chunks: ChunkSizer, answer: Answer, stats: Stats
+) -> Outcome:
+    """Run `request` in `session`; tokens go to `answer` as they come, behind those that it has.
 
     Whatever happens, the session holds exactly the committed tokens afterwards: those whose step has been read.
 
@@ -54,30 +60,31 @@ async def generate(request: Request, session: Session, runner: Runner, answer: A
         DeviceLost, DeviceTimeout: the GPU failed.
     """
     outcome = Outcome()
-    prompt_ids, stopping = request.prompt_ids, request.stopping
-    end = min(len(prompt_ids) + request.params.max_tokens, stopping.context_length)
-    session.rewind(session.match(prompt_ids))
+    stopping = request.stopping
+    sequence = [*request.prompt_ids, *answer.token_ids]
+    end = min(len(request.prompt_ids) + stopping.max_tokens, stopping.context_length)
+    session.rewind(session.match(sequence))
     try:
         # Every page the answer can need, now: nothing is allocated between tokens.
         first_entry = session.table.reserve(end)
         runner.write_table(first_entry, session.table.pages[first_entry:])
         runner.begin(request.params)
 
-        first = await _prefill(request, session, runner)
+        first = await _prefill(request, sequence, session, runner, chunks, stats)
         if first is None:
             return outcome
         if request.top_logits:
             outcome.top_logits = _largest(await runner.logits(), request.top_logits)
 
         token_id = first
-        pipeline = Pipeline(runner, len(prompt_ids), end)
+        pipeline = Pipeline(runner, len(sequence), end)
         try:
             # Asked once a token: nothing waits between here and the submits in `next`.
             while not request.is_stopped():
                 answer.push(token_id)
                 stats.token()
                 n_generated = len(answer.token_ids)
-                reason = stopping.check(token_id, n_generated, len(prompt_ids) + n_generated)
+                reason = stopping.check(token_id, n_generated, len(request.prompt_ids) + n_generated)
                 if reason is not None:
                     outcome.reason = reason
                     break
@@ -93,21 +100,31 @@ async def generate(request: Request, session: Session, runner: Runner, answer: A
         session.rewind(len(session.token_ids))
 
 
-async def _prefill(request: Request, session: Session, runner: Runner) -> int | None:
-    """Read the prompt behind what the session holds; return the first token, or None when stopped."""
-    prompt_ids = request.prompt_ids
-    start = len(session.token_ids)
-    for at in range(start, len(prompt_ids), runner.prefill_tokens):
+async def _prefill(
+    request: Request, sequence: Sequence[int], session: Session, runner: Runner, chunks: ChunkSizer, stats: Stats
+) -> int | None:
+    """Read what the session does not hold of `sequence`; return the next token, or None when stopped."""
+    start = at = len(session.token_ids)
+    if len(sequence) - start == 1:
+        # Continuing: the very step that was discarded, by the same kernels, so the same bits.
         if request.is_stopped():
             return None
-        chunk = prompt_ids[at : at + runner.prefill_tokens]
-        is_last = at + len(chunk) == len(prompt_ids)
+        runner.write_token(sequence[start], start)
+        result = await runner.decode(start)
+        session.commit(sequence[start:])
+        return result.token_id
+    while not request.is_stopped():
+        chunk = sequence[at : at + chunks.tokens]
+        is_last = at + len(chunk) == len(sequence)
+        before_ms = stats.now_ms()
         result = await runner.prefill(chunk, at, is_last=is_last)
+        chunks.observe(len(chunk), stats.now_ms() - before_ms)
         session.commit(chunk)
-        request.on_prefill(at + len(chunk) - start, len(prompt_ids) - start)
+        at += len(chunk)
+        request.on_prefill(at - start, len(sequence) - start)
         if is_last:
             return result.token_id
-    raise AssertionError("the last token of a prompt is never cached")
+    return None
 
 
 def _largest(logits: "memoryview[float]", count: int) -> list[tuple[int, float]]:

@@ -21,14 +21,15 @@ _S = EngineState
 
 TRANSITIONS: dict[EngineState, frozenset[EngineState]] = {
     _S.EMPTY: frozenset({_S.LOADING}),
-    _S.LOADING: frozenset({_S.READY, _S.EMPTY}),
-    _S.READY: frozenset({_S.GENERATING, _S.RESETTING, _S.EMPTY}),
+    _S.LOADING: frozenset({_S.READY, _S.EMPTY, _S.LOST}),
+    _S.READY: frozenset({_S.GENERATING, _S.RESETTING, _S.EMPTY, _S.LOST}),
     _S.GENERATING: frozenset({_S.READY, _S.LOST}),
     _S.RESETTING: frozenset({_S.READY}),
-    _S.LOST: frozenset({_S.EMPTY}),
+    # The GPU is on its way back: to what was going on, or to nothing.
+    _S.LOST: frozenset({_S.LOADING, _S.READY, _S.GENERATING, _S.EMPTY}),
 }
 
-_BUSY = frozenset({_S.LOADING, _S.GENERATING, _S.RESETTING})
+_BUSY = frozenset({_S.LOADING, _S.GENERATING, _S.RESETTING, _S.LOST})
 
 
 class Lifecycle:

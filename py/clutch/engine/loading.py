@@ -1,10 +1,10 @@
-"""Loading, seen from the engine: the file is read and checked before a GPU is opened, and all or nothing remains."""
+"""Loading in two halves: the file, which is read and checked before a GPU is opened, and its place on a GPU."""
 
 import dataclasses
-import time
 from contextlib import ExitStack
 
 from clutch.config import EngineConfig
+from clutch.engine.chunking import ChunkSizer
 from clutch.engine.conversation import Conversation
 from clutch.engine.platform import Platform
 from clutch.errors import ModelFormatError
@@ -22,46 +22,46 @@ from clutch.text.vocabulary import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
-class Loaded:
-    """A model with its text tools and its device; owns all of them."""
+class ModelFile:
+    """A checked model file with its text tools; survives the GPU."""
 
-    model: LoadedModel
+    source: Source
+    header: GGUFHeader
+    spec: ModelSpec
     tokenizer: Tokenizer
     template: ChatTemplate
-    device: Device
-    pool: Pool
-    config: EngineConfig
-    size_bytes: int
-    timings: dict[str, object]
-
-    def new_conversation(self) -> Conversation:
-        """Return an empty conversation on the pool."""
-        return Conversation(
-            self.model.runner,
-            self.tokenizer,
-            self.template,
-            self.pool,
-            context_length=self.model.memory.context_length,
-            prompt_bytes=self.config.prompt_bytes,
-        )
 
     def to_wire(self) -> dict[str, object]:
-        """Return the fields of the `loaded` event that belong to the model."""
-        spec = self.model.spec
+        """Return the JSON-able facts."""
+        spec = self.spec
         types = {quant.name for quant in spec.tensor_types.values()} - {"F32"} or {"F32"}
         return {
-            "model": {
-                "name": spec.name,
-                "architecture": spec.architecture,
-                "quantisation": ", ".join(sorted(types)),
-                "n_layers": spec.n_layers,
-                "vocab_size": spec.vocab_size,
-                "context_length": self.model.memory.context_length,
-                "size_bytes": self.size_bytes,
-            },
-            "memory": self.model.memory.to_wire(),
-            "timings": self.timings,
+            "name": spec.name,
+            "architecture": spec.architecture,
+            "quantisation": ", ".join(sorted(types)),
+            "n_layers": spec.n_layers,
+            "vocab_size": spec.vocab_size,
+            "size_bytes": self.source.size_bytes,
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """A model on a GPU; owns the device and every buffer on it."""
+
+    model: LoadedModel
+    device: Device
+    pool: Pool
+    chunks: ChunkSizer
+
+    @property
+    def context_length(self) -> int:
+        """Positions of the pool."""
+        return self.model.memory.context_length
+
+    def settle(self, conversation: Conversation) -> None:
+        """Give a conversation its place here."""
+        conversation.settle(self.model.runner, self.pool, self.chunks, context_length=self.context_length)
 
     def close(self) -> None:
         """Destroy the buffers, then the device."""
@@ -69,37 +69,14 @@ class Loaded:
         self.device.destroy()
 
 
-async def load(platform: Platform, source: Source, ledger: Ledger, config: EngineConfig) -> Loaded:
-    """Load the model in `source`; on any failure nothing is left behind.
+async def open_model_file(platform: Platform, source: Source) -> ModelFile:
+    """Read and check the file in `source`.
 
     Raises:
-        ModelFormatError, UnsupportedModelError, SourceError: what is wrong with the file.
-        CapabilityError, OutOfMemory, DeviceLost, DeviceTimeout: what is wrong with the GPU.
+        ModelFormatError, UnsupportedModelError, SourceError: what is wrong with it.
     """
-    started = time.perf_counter()
-    timings: dict[str, object] = {}
-
-    def on_progress(phase: str, done: int, total: int, unit: str) -> None:
-        platform.send("progress", phase=phase, done=done, total=total, unit=unit)
-
-    on_progress("reading_header", 0, 0, "")
+    platform.send("progress", phase="reading_header", done=0, total=0, unit="")
     header, spec = await read_model_header(source)
-    tokenizer, template = await _open_text(platform, header, spec)
-    timings["header_and_tokenizer_s"] = round(time.perf_counter() - started, 3)
-    with ExitStack() as on_failure:
-        device = await platform.open_device()
-        on_failure.callback(device.destroy)
-        if device.adapter.is_fallback:
-            config = dataclasses.replace(config, steps_in_flight=1)
-        model = await load_model(source, header, spec, device, ledger, config, on_progress)
-        on_failure.pop_all()
-    timings |= model.timings
-    timings["total_s"] = round(time.perf_counter() - started, 3)
-    pool = Pool(model.memory.context_length // PAGE_POSITIONS)
-    return Loaded(model, tokenizer, template, device, pool, config, source.size_bytes, timings)
-
-
-async def _open_text(platform: Platform, header: GGUFHeader, spec: ModelSpec) -> tuple[Tokenizer, ChatTemplate]:
     vocabulary = Vocabulary.from_metadata(header.metadata)
     if len(vocabulary.tokens) != spec.vocab_size:
         raise ModelFormatError(
@@ -110,4 +87,29 @@ async def _open_text(platform: Platform, header: GGUFHeader, spec: ModelSpec) ->
             found=len(vocabulary.tokens),
         )
     encode = await platform.open_encoder(tokenizer_json(vocabulary))
-    return Tokenizer(vocabulary, encode), ChatTemplate.from_metadata(header.metadata, vocabulary)
+    template = ChatTemplate.from_metadata(header.metadata, vocabulary)
+    return ModelFile(source, header, spec, Tokenizer(vocabulary, encode), template)
+
+
+async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: EngineConfig) -> Placement:
+    """Bring `file` onto a new device; on any failure nothing is left behind.
+
+    Raises:
+        SourceError: the file ends early.
+        CapabilityError, OutOfMemory, DeviceLost, DeviceTimeout: what is wrong with the GPU.
+    """
+
+    def on_progress(phase: str, done: int, total: int, unit: str) -> None:
+        platform.send("progress", phase=phase, done=done, total=total, unit=unit)
+
+    with ExitStack() as on_failure:
+        device = await platform.open_device()
+        on_failure.callback(device.destroy)
+        prefill_ms = config.prefill_ms
+        if device.adapter.is_fallback:
+            config = dataclasses.replace(config, steps_in_flight=1)
+            prefill_ms = config.prefill_ms_software
+        model = await load_model(file.source, file.header, file.spec, device, ledger, config, on_progress)
+        on_failure.pop_all()
+    pool = Pool(model.memory.context_length // PAGE_POSITIONS)
+    return Placement(model, device, pool, ChunkSizer(config.prefill_tokens, prefill_ms))

@@ -2,7 +2,9 @@
 
 from collections import deque
 from collections.abc import Awaitable
+from contextlib import suppress
 
+from clutch.errors import DeviceLost, DeviceTimeout
 from clutch.gpu.device import StepResult
 from clutch.model.runner import Runner
 
@@ -30,14 +32,7 @@ class Pipeline:
         return await self._in_flight.popleft() if self._in_flight else None
 
     async def drain(self) -> None:
-        """Wait for what is in flight and discard it: a submitted step cannot be recalled.
-
-        Raises:
-            DeviceLost, DeviceTimeout: a step failed; the others were waited for all the same.
-        """
-        try:
-            while self._in_flight:
+        """Wait for what is in flight and discard it: a submitted step cannot be recalled, nor can its failure matter."""
+        while self._in_flight:
+            with suppress(DeviceLost, DeviceTimeout):
                 await self._in_flight.popleft()
-        finally:
-            if self._in_flight:
-                await self.drain()

@@ -17,6 +17,10 @@ class Stats:
         self._last_token = self._started
         self._n_tokens = 0
 
+    def now_ms(self) -> float:
+        """Return the clock."""
+        return self._clock() * 1000
+
     def token(self) -> None:
         """A token came out."""
         self._last_token = self._clock()

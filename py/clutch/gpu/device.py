@@ -138,6 +138,12 @@ class Device(Protocol):
     def step(self, plan: Plan, position: int, n_tokens: int) -> Awaitable[StepResult]:
         """Submit one step at once and return its result to await; at most as many in flight as readbacks."""
 
+    def clear(self, buffer: Buffer) -> None:
+        """Overwrite a storage buffer with zeros, behind everything submitted so far."""
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the device is lost, unless `destroy` did it."""
+
     async def idle(self) -> None:
         """Wait until everything submitted is done."""
 

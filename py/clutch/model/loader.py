@@ -12,12 +12,13 @@ from clutch.gpu.ledger import Ledger, Scope
 from clutch.model.llama import Llama
 from clutch.model.memory import MemoryPlan, plan_memory
 from clutch.model.runner import Runner, StepPlans
+from clutch.model.self_test import self_test
 from clutch.model.spec import ModelSpec
 from clutch.model.spec_reader import read_spec
 from clutch.model.state import allocate_state, write_rope
+from clutch.model.tensor_set import EMBEDDING, OUTPUT
 from clutch.model.upload import Progress, Source, Upload
 from clutch.model.weights import WeightPlan
-from clutch.sampling.params import SamplingParams
 
 
 class StopWatch:
@@ -42,6 +43,7 @@ class LoadedModel:
     memory: MemoryPlan
     runner: Runner
     timings: dict[str, object]
+    self_test: dict[str, object]
     scope: Scope
 
     def close(self) -> None:
@@ -73,6 +75,7 @@ async def load_model(
     Raises:
         OutOfMemory: what does not fit, and what would.
         SourceError: the file ends early.
+        SelfTestError: the GPU computes wrong numbers.
         DeviceLost, DeviceTimeout: as for every wait.
     """
     watch = StopWatch()
@@ -91,16 +94,20 @@ async def load_model(
         await upload.run(source, ledger, on_progress)
         watch.lap("upload")
         write_rope(device, state, spec, memory.context_length)
-        runner = Runner(device, state, plans, prefill_tokens=config.prefill_tokens, vocab_size=spec.vocab_size)
+        runner = Runner(
+            device,
+            state,
+            plans,
+            prefill_tokens=config.prefill_tokens,
+            hidden_size=spec.hidden_size,
+            vocab_size=spec.vocab_size,
+        )
         on_progress("warming_up", 0, 0, "")
-        # First use costs otherwise land in the first answer; the page it writes belongs to nobody yet.
-        runner.begin(SamplingParams())
-        runner.write_table(0, [0])
-        await runner.prefill([0], 0, is_last=True)
-        await runner.decode(1)
-        watch.lap("warm_up")
+        output = header.tensors[EMBEDDING if spec.tied_output else OUTPUT]
+        verdict = await self_test(runner, source, output)
+        watch.lap("self_test")
         on_failure.pop_all()
-        return LoadedModel(spec, memory, runner, watch.seconds, scope)
+        return LoadedModel(spec, memory, runner, watch.seconds, verdict, scope)
 
 
 async def _compile(device: Device, kernels: list[Kernel], on_progress: Progress) -> None:

@@ -22,14 +22,22 @@ class Runner:
         state: the model's buffers.
         plans: as `plan_steps` made them.
         prefill_tokens: most tokens of one prefill step.
-        vocab_size: logits a step leaves behind.
+        hidden_size, vocab_size: of the model.
     """
 
     def __init__(
-        self, device: Device, state: State, plans: "StepPlans", *, prefill_tokens: int, vocab_size: int
+        self,
+        device: Device,
+        state: State,
+        plans: "StepPlans",
+        *,
+        prefill_tokens: int,
+        hidden_size: int,
+        vocab_size: int,
     ) -> None:
         self._device = device
         self._state = state
+        self._hidden_size = hidden_size
         self._vocab_size = vocab_size
         self.prefill_tokens = prefill_tokens
         device.prepare_steps(state.step_uniforms, state.result, state.readbacks)
@@ -69,6 +77,16 @@ class Runner:
     def write_token(self, token_id: int, position: int) -> None:
         """Tell the GPU the token at `position`, where no step has sampled it."""
         self._device.write(self._state.tokens, struct.pack("<I", token_id), position * 4)
+
+    def wipe(self) -> None:
+        """Overwrite every key and value, and the tokens, with zeros."""
+        for buffer in (*self._state.kv, self._state.tokens):
+            self._device.clear(buffer)
+
+    async def hidden(self) -> "memoryview[float]":
+        """Return what the last decode step multiplied with the output matrix: (hidden_size,) f32."""
+        data = await self._device.read(self._state.h, self._hidden_size * 4)
+        return memoryview(data).cast("f")
 
     async def logits(self) -> "memoryview[float]":
         """Return the logits of the last step that had a head: (vocab_size,) f32."""

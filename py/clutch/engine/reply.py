@@ -1,0 +1,68 @@
+"""The events of one request: `started`, `delta`s, and exactly one `finished`."""
+
+from clutch.engine.answer import Answer
+from clutch.engine.conversation import Conversation
+from clutch.engine.generation import ABORT, Outcome
+from clutch.engine.platform import Platform
+from clutch.engine.stats import Stats
+from clutch.engine.turn import Turn
+from clutch.gpu.ledger import Ledger
+
+
+class Reply:
+    """Sends what a request says, under its own number and epoch.
+
+    Args:
+        platform: the outside world.
+        ledger: for the last event.
+        request_id, epoch: of the request; a Reset meanwhile does not change them.
+    """
+
+    def __init__(self, platform: Platform, ledger: Ledger, *, request_id: int, epoch: int) -> None:
+        self.request_id = request_id
+        self.stats = Stats(platform.clock)
+        self._platform = platform
+        self._ledger = ledger
+        self._epoch = epoch
+        self._num_cached_tokens = 0
+
+    def start(self, turn: Turn, conversation: Conversation) -> Answer:
+        """Say that `turn` starts, or goes on, and return its answer so far."""
+        self._num_cached_tokens = conversation.session.match([*turn.prompt_ids, *turn.output_ids])
+        answer = Answer(conversation.tokenizer.vocabulary, self._send_delta, self._platform.clock, turn.output_ids)
+        self._send(
+            "started",
+            prompt_ids=turn.prompt_ids,
+            num_cached_tokens=self._num_cached_tokens,
+            text=answer.text_so_far,
+        )
+        return answer
+
+    def prefilled(self, done: int, total: int) -> None:
+        """Say how far the prompt is read."""
+        self._platform.send("progress", phase="prefill", done=done, total=total, unit="tokens")
+
+    def finish(self, outcome: Outcome, answer: Answer, turn: Turn, conversation: Conversation) -> None:
+        """Say how the turn ended."""
+        extra = {} if outcome.top_logits is None else {"top_logits": outcome.top_logits}
+        self._send_finished(
+            outcome.reason,
+            answer.finish(),
+            turn.output_ids,
+            usage=conversation.usage(turn, self._num_cached_tokens),
+            timings=self.stats.to_wire(),
+            **extra,
+        )
+
+    def abort(self) -> None:
+        """Say that a request was stopped before it had anything to say."""
+        self._send_finished(ABORT, "", [], usage={}, timings={})
+
+    def _send_delta(self, seq_no: int, text: str, token_ids: list[int]) -> None:
+        self._send("delta", seq_no=seq_no, text=text, token_ids=token_ids)
+
+    def _send_finished(self, reason: str, text: str, output_ids: list[int], **fields: object) -> None:
+        self._send("finished", reason=reason, text=text, output_ids=output_ids, ledger=self._ledger.to_wire(), **fields)
+
+    def _send(self, kind: str, **fields: object) -> None:
+        self._platform.send(kind, request_id=self.request_id, epoch=self._epoch, **fields)

@@ -1,0 +1,78 @@
+"""The load self-test: a model whose numbers are wrong is refused, instead of answering wrongly.
+
+Checked on the GPU that will be used, with the weights as they arrived there: logits against dot products with rows of
+the file, dequantised in Python; prefill against decode, which are different pipelines; the sampled token against the
+argmax. It also is the warm-up: what the first use of a pipeline costs does not land in the first answer.
+"""
+
+import math
+from collections.abc import Sequence
+
+from clutch.errors import SelfTestError
+from clutch.formats.gguf_tensors import TensorInfo
+from clutch.formats.quants import dequantise_block, row_size_bytes
+from clutch.model.runner import Runner
+from clutch.model.upload import Source
+from clutch.sampling.params import SamplingParams
+
+# Relative to the largest logit. f32 sums in another order stay below 1e-5; keys and values are f16 in both pipelines.
+_TOLERANCE = 2e-3
+_N_ROWS = 4
+
+
+async def self_test(runner: Runner, source: Source, output: TensorInfo) -> dict[str, object]:
+    """Run a few tokens and return the verdict.
+
+    Args:
+        runner: of the model, fresh; page 0 of its pool is written.
+        source: the model's file.
+        output: the tensor of the output matrix, (hidden_size, vocab_size) in GGUF order.
+
+    Raises:
+        SelfTestError: what differs, with both numbers.
+    """
+    vocab_size = output.shape[1]
+    first, second = 1 % vocab_size, 2 % vocab_size
+    runner.begin(SamplingParams())
+    runner.write_table(0, [0])
+
+    await runner.prefill([first, second], 0, is_last=True)
+    prefilled = await runner.logits()
+
+    runner.write_token(first, 0)
+    await runner.decode(0)
+    runner.write_token(second, 1)
+    result = await runner.decode(1)
+    logits = await runner.logits()
+
+    scale = max(map(abs, logits))
+    _compare("a logit", max(logits), max(logits) if math.isfinite(scale) else math.nan, 1.0)
+    likeliest = max(range(vocab_size), key=logits.__getitem__)
+    _compare("the likeliest token", result.token_id, likeliest, 0.0)
+    for token_id in range(vocab_size):
+        _compare(f"logit {token_id} in prefill and decode", prefilled[token_id], logits[token_id], scale * _TOLERANCE)
+    hidden = await runner.hidden()
+    row_bytes = row_size_bytes(output.type, output.shape[0])
+    for i in range(_N_ROWS):
+        token_id = i * (vocab_size - 1) // (_N_ROWS - 1)
+        row = await source.read(output.offset + token_id * row_bytes, row_bytes)
+        _compare(f"logit {token_id}", logits[token_id], _dot(row, output, hidden), scale * _TOLERANCE)
+    return {"verdict": "passed", "checks": vocab_size + _N_ROWS + 2}
+
+
+def _dot(row: bytes, tensor: TensorInfo, hidden: Sequence[float]) -> float:
+    step = tensor.type.block_bytes
+    weights = (w for at in range(0, len(row), step) for w in dequantise_block(tensor.type, row[at : at + step]))
+    return math.fsum(weight * value for weight, value in zip(weights, hidden, strict=True))
+
+
+def _compare(what: str, found: float, expected: float, tolerance: float) -> None:
+    # Written so that a NaN fails.
+    if not abs(found - expected) <= tolerance:
+        raise SelfTestError(
+            f"This GPU computes wrong numbers: {what} is {found:.6g}, expected {expected:.6g}.",
+            hint="Update the graphics driver and the browser; if it stays, report it with your GPU's name.",
+            what=what,
+            found=str(found),
+            expected=str(expected),
+        )
