@@ -83,21 +83,18 @@ export class Gpu {
 
   /**
    * @param {GPUBuffer} buffer made for copying from
-   * @param {number} offset
-   * @param {number} size
+   * @param {GPUBuffer} via made for mapping
+   * @param {number} size in bytes, from the beginning
    * @returns {Promise<Uint8Array>}
    */
-  async read(buffer, offset, size) {
-    const copy = await this.allocate(`copy of ${buffer.label}`, size, GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST);
-    try {
-      const encoder = this.device.createCommandEncoder();
-      encoder.copyBufferToBuffer(buffer, offset, copy, 0, size);
-      this.queue.submit([encoder.finish()]);
-      await this.guard.wait(copy.mapAsync(GPUMapMode.READ), `reading ${buffer.label}`, IDLE_MS);
-      return new Uint8Array(copy.getMappedRange()).slice();
-    } finally {
-      copy.destroy();
-    }
+  async read(buffer, via, size) {
+    const encoder = this.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(buffer, 0, via, 0, size);
+    this.queue.submit([encoder.finish()]);
+    await this.guard.wait(via.mapAsync(GPUMapMode.READ, 0, size), `reading ${buffer.label}`, IDLE_MS);
+    const bytes = new Uint8Array(via.getMappedRange(0, size)).slice();
+    via.unmap();
+    return bytes;
   }
 
   /** @returns {Promise<undefined>} when everything submitted is done */

@@ -133,9 +133,10 @@ class FakeDevice:
     def write(self, buffer, data, offset=0):
         buffer.data[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
 
-    async def read(self, buffer, size_bytes, offset=0):
+    async def read(self, buffer, via, size_bytes):
         await self._wait("read")
-        return buffer.data[offset : offset + size_bytes].tobytes()
+        via.data[:size_bytes] = buffer.data[:size_bytes]
+        return via.data[:size_bytes].tobytes()
 
     async def upload(self, stream, buffer, size_bytes):
         await self._wait("upload")

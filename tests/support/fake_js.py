@@ -127,7 +127,7 @@ class FakeJs:
             queue=SimpleNamespace(writeBuffer=self._counted("writeBuffer")),
             allocate=self._waited("createBuffer", lambda *_: SimpleNamespace(destroy=self._counted("destroy"))),
             compile=self._waited("createPipeline", lambda *_: object()),
-            read=self._waited("read", lambda _buffer, _offset, size: self._bytes(bytes(size))),
+            read=self._waited("read", lambda _buffer, _via, size: self._bytes(bytes(size))),
             idle=self._waited("idle"),
             onLost=self._counted("onLost"),
             close=self._counted("close"),

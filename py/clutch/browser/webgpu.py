@@ -100,10 +100,10 @@ class WebGPUDevice:
         """Write `data` behind everything submitted so far."""
         self._gpu.queue.writeBuffer(handle_of(buffer), offset, to_js(data))
 
-    async def read(self, buffer: Buffer, size_bytes: int, offset: int = 0) -> bytes:
-        """Return bytes of a storage buffer."""
+    async def read(self, buffer: Buffer, via: Buffer, size_bytes: int) -> bytes:
+        """Return the beginning of a storage buffer, copied through `via`."""
         with translated():
-            data: bytes = (await self._gpu.read(handle_of(buffer), offset, size_bytes)).to_bytes()
+            data: bytes = (await self._gpu.read(handle_of(buffer), handle_of(via), size_bytes)).to_bytes()
             return data
 
     async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:

@@ -119,8 +119,8 @@ class Device(Protocol):
     def write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
         """Write `data` (a multiple of 4 bytes) behind everything submitted so far."""
 
-    async def read(self, buffer: Buffer, size_bytes: int, offset: int = 0) -> bytes:
-        """Return bytes of a storage buffer; slow, for tests and logits."""
+    async def read(self, buffer: Buffer, via: Buffer, size_bytes: int) -> bytes:
+        """Return the beginning of a storage buffer, copied through `via` (READBACK); slow, for logits and tests."""
 
     async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
         """Pour the next `size_bytes` of `stream` into the beginning of `buffer`.

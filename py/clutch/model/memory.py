@@ -78,6 +78,7 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
             "result": RESULT_BYTES,
             "step uniforms": (config.steps_in_flight + 1) * SLOT_BYTES,
             "readbacks": config.steps_in_flight * RESULT_BYTES,
+            "row readback": max(spec.vocab_size, spec.hidden_size) * 4,
         },
     )
     _check(plan, weights, limits)

@@ -85,12 +85,12 @@ class Runner:
 
     async def hidden(self) -> "memoryview[float]":
         """Return what the last decode step multiplied with the output matrix: (hidden_size,) f32."""
-        data = await self._device.read(self._state.h, self._hidden_size * 4)
+        data = await self._device.read(self._state.h, self._state.row_readback, self._hidden_size * 4)
         return memoryview(data).cast("f")
 
     async def logits(self) -> "memoryview[float]":
         """Return the logits of the last step that had a head: (vocab_size,) f32."""
-        data = await self._device.read(self._state.logits, self._vocab_size * 4)
+        data = await self._device.read(self._state.logits, self._state.row_readback, self._vocab_size * 4)
         return memoryview(data).cast("f")
 
 

@@ -28,6 +28,7 @@ class State:
     result: Buffer
     step_uniforms: Buffer
     readbacks: tuple[Buffer, ...]
+    row_readback: Buffer
     kv: tuple[Buffer, ...]
 
 
@@ -40,7 +41,7 @@ async def allocate_state(plan: MemoryPlan, n_readbacks: int, scope: Scope) -> St
     made = {
         name: await scope.buffer(name, size)
         for name, size in plan.scratch.items()
-        if name not in ("step uniforms", "readbacks")
+        if name not in ("step uniforms", "readbacks", "row readback")
     }
     readback_bytes = plan.scratch["readbacks"] // n_readbacks
     return State(
@@ -49,6 +50,7 @@ async def allocate_state(plan: MemoryPlan, n_readbacks: int, scope: Scope) -> St
         readbacks=tuple(
             [await scope.buffer(f"readback {i}", readback_bytes, Usage.READBACK) for i in range(n_readbacks)]
         ),
+        row_readback=await scope.buffer("row readback", plan.scratch["row readback"], Usage.READBACK),
         kv=tuple([await scope.buffer(f"KV pages of layer {i}", plan.kv_layer_bytes) for i in range(plan.n_layers)]),
     )
 
