@@ -27,7 +27,7 @@ _WRITE_PLAIN = {} if sys.implementation.name == "micropython" else {"ensure_asci
 # Page -> worker.
 REQUESTS = {
     # `url` is relative to the page; without it the File beside the message is read.
-    "load": {"request_id": (_INT, True), "url": (_STR, False)},
+    "load": {"request_id": (_INT, True), "url": (_STR, False), "context_length": (_INT, False)},
     # `messages` go through the chat template, `prompt` is raw text; exactly one of the two.
     "generate": {
         "request_id": (_INT, True),

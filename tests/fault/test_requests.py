@@ -159,3 +159,43 @@ def test_a_vocabulary_that_does_not_fit_the_embedding(new_driver, tiny):
         assert driver.platform.devices == []
 
     asyncio.run(story())
+
+
+def test_a_context_length_can_be_chosen_with_the_model(new_driver, golden):
+    async def story():
+        driver = new_driver()
+        for wrong in (0, 17, -16):
+            await driver.send("load", request_id=1, url="tiny.gguf", context_length=wrong)
+            await driver.engine.idle()
+            assert driver.platform.events[-1]["code"] == "E600"
+        await driver.send("load", request_id=2, url="tiny.gguf", context_length=48)
+        await driver.engine.idle()
+        assert only(driver.platform.events, "loaded")["model"]["context_length"] == 48
+        assert only(await driver.generate(max_tokens=5), "finished")["output_ids"] == golden[1][:5]
+
+    asyncio.run(story())
+
+
+def test_out_of_memory_says_which_context_would_fit_and_that_one_loads(new_driver):
+    async def story():
+        driver = new_driver()
+        driver.platform.files["deep.gguf"] = encode_tiny_model(n_layers=4).data
+        await driver.send("load", request_id=1, url="deep.gguf", context_length=512)
+        await driver.engine.idle()
+        memory = only(driver.platform.events, "loaded")["memory"]
+        await driver.send("unload")
+        driver.platform.events.clear()
+        driver.platform.device_options = {"room_bytes": memory["total"] - memory["kv"] // 2}
+        await driver.send("load", request_id=2, url="deep.gguf", context_length=512)
+        await driver.engine.idle()
+        error = error_of(driver.platform.events)
+        assert (error["code"], error["data"]["asked_bytes"]) == ("E400", memory["kv"] // 4)
+        fits = error["data"]["context_length_that_fits"]
+        assert 0 < fits < 256
+        assert str(fits) in error["hint"]
+        assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
+        await driver.send("load", request_id=3, url="deep.gguf", context_length=fits)
+        await driver.engine.idle()
+        assert driver.engine.state is EngineState.READY
+
+    asyncio.run(story())

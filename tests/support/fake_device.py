@@ -59,9 +59,10 @@ class Script:
 class FakeBuffer:
     """Bytes; touching it after `destroy` is an error."""
 
-    def __init__(self, label, size_bytes):
+    def __init__(self, label, size_bytes, on_destroy):
         self.label = label
         self.size_bytes = size_bytes
+        self._on_destroy = on_destroy
         self._data = np.zeros(size_bytes, np.uint8)
 
     @property
@@ -72,6 +73,7 @@ class FakeBuffer:
     def destroy(self):
         assert self._data is not None, f"{self.label} destroyed twice"
         self._data = None
+        self._on_destroy(self.size_bytes)
 
 
 class FakeStream:
@@ -98,9 +100,15 @@ class FakeStream:
 
 
 class FakeDevice:
-    """Implements `clutch.gpu.device.Device`."""
+    """Implements `clutch.gpu.device.Device`.
 
-    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False):
+    Args:
+        script: what happens at which call.
+        room_bytes: all that its buffers may take together.
+    """
+
+    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False, room_bytes=1 << 30):
+        self.room_bytes = room_bytes
         self.script = script or Script()
         self.limits = limits
         self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
@@ -113,9 +121,13 @@ class FakeDevice:
 
     async def allocate(self, label, size_bytes, usage):
         await self._wait("allocate")
-        if size_bytes > self.limits.largest_buffer_bytes:
-            raise OutOfMemory(f"{label} does not fit")
-        return FakeBuffer(label, size_bytes)
+        if size_bytes > min(self.limits.largest_buffer_bytes, self.room_bytes):
+            raise OutOfMemory(f"{label} does not fit", asked_bytes=size_bytes)
+        self.room_bytes -= size_bytes
+        return FakeBuffer(label, size_bytes, self._give_back)
+
+    def _give_back(self, size_bytes):
+        self.room_bytes += size_bytes
 
     async def compile(self, kernels, on_progress):
         for done, kernel in enumerate(kernels, start=1):

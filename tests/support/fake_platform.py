@@ -46,11 +46,11 @@ class FakePlatform:
         self.events = []
         self.devices = []
         self.sources = []
-        self._device_options = device_options
+        self.device_options = device_options
         self._now = 0.0
 
     async def open_device(self):
-        self.devices.append(FakeDevice(self.script, **self._device_options))
+        self.devices.append(FakeDevice(self.script, **self.device_options))
         return self.devices[-1]
 
     async def open_url(self, url):

@@ -7,6 +7,7 @@ back in the middle of whatever runs: the model is placed anew, and the conversat
 import asyncio
 import traceback
 from collections.abc import Awaitable
+from dataclasses import replace
 
 from clutch.config import EngineConfig
 from clutch.engine.control import Cancellation, Interrupted, StopMark
@@ -38,7 +39,7 @@ class Engine:
 
     def __init__(self, platform: Platform, config: EngineConfig) -> None:
         self._platform = platform
-        self._config = config
+        self._config = self._budgets = config
         self.ledger = Ledger()
         self._mark = StopMark(platform.shared_mark)
         self._lifecycle = Lifecycle(self._send_state)
@@ -168,9 +169,12 @@ class Engine:
         return Reply(self._platform, self.ledger, request_id=request_id, epoch=epoch), self._cancellation
 
     async def _open(self, message: Message, file: object) -> None:
+        self._budgets = self._config
         source = (
             self._platform.open_file(file) if file is not None else await self._platform.open_url(str(message["url"]))
         )
+        if "context_length" in message:
+            self._budgets = replace(self._config, context_length=_integer(message, "context_length"))
         self._file = await open_model_file(self._platform, source)
         self._conversation = self._new_conversation()
 
@@ -227,7 +231,7 @@ class Engine:
     async def _place(self) -> None:
         file, conversation = self._file, self._conversation
         assert file is not None and conversation is not None
-        placement = self._placement = await place(self._platform, file, self.ledger, self._config)
+        placement = self._placement = await place(self._platform, file, self.ledger, self._budgets)
         placement.settle(conversation)
         placement.device.on_lost(lambda: self._notice_loss(placement))
         self._platform.send(

@@ -5,12 +5,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from clutch.config import EngineConfig
+from clutch.errors import OutOfMemory
 from clutch.formats.gguf import GGUFHeader, read_header
 from clutch.gpu.device import Device
 from clutch.gpu.kernels import Kernel
 from clutch.gpu.ledger import Ledger, Scope
 from clutch.model.llama import Llama
-from clutch.model.memory import MemoryPlan, plan_memory
+from clutch.model.memory import MemoryPlan, advise, plan_memory
 from clutch.model.runner import Runner, StepPlans
 from clutch.model.self_test import self_test
 from clutch.model.spec import ModelSpec
@@ -83,8 +84,11 @@ async def load_model(
     memory = plan_memory(spec, weight_plan, config, device.limits)
     with ExitStack() as on_failure:
         scope = on_failure.enter_context(ledger.scope(device))
-        weights = await weight_plan.allocate(scope)
-        state = await allocate_state(memory, config.steps_in_flight, scope)
+        try:
+            weights = await weight_plan.allocate(scope)
+            state = await allocate_state(memory, config.steps_in_flight, scope)
+        except OutOfMemory as refused:
+            raise advise(memory, refused, ledger.bytes) from refused
         watch.lap("allocate")
         model = Llama(spec, weights, state, splits=config.attention_splits, context_length=memory.context_length)
         plans = StepPlans(model)

@@ -85,6 +85,21 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
     return plan
 
 
+def advise(plan: MemoryPlan, refused: OutOfMemory, allocated_bytes: int) -> OutOfMemory:
+    """Return `refused` with the context length that would have fitted; the KV pool is allocated last.
+
+    Args:
+        plan: that did not fit.
+        refused: by the GPU, at one of the plan's buffers.
+        allocated_bytes: what had been allocated until then.
+    """
+    # The staging buffer of the upload comes on top for a while.
+    room = allocated_bytes - (plan.total_bytes - plan.kv_bytes) - plan.upload_bytes
+    fits = max(0, room) * plan.context_length // plan.kv_bytes // PAGE_POSITIONS * PAGE_POSITIONS
+    hint = f"Choose a context length of {fits} or less." if fits else "Close other tabs, or choose a smaller model."
+    return OutOfMemory(refused.message, hint=hint, **{**refused.data, "context_length_that_fits": fits})
+
+
 def _check(plan: MemoryPlan, weights: WeightPlan, limits: Limits) -> None:
     limit = limits.largest_buffer_bytes
     largest = max(plan.scratch.items(), key=lambda item: item[1])
