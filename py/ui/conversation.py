@@ -20,7 +20,7 @@ class Message:
         self.role = role
         self.text = text
         self.is_raw = is_raw
-        # Why the text ends here: a finish reason, "error", or "" while it is complete or still growing.
+        # Why the text ends here: a finish reason, "error", "crashed", or "" while it is complete or still growing.
         self.end = ""
 
 
@@ -38,6 +38,12 @@ class Conversation:
     def drop_last(self, count):
         """Take the last `count` messages away."""
         del self.messages[len(self.messages) - count :]
+
+    @property
+    def last_question(self):
+        """The user's last message when an answer follows it and nothing else does, or None."""
+        is_answered = [m.role for m in self.messages[-2:]] == ["user", "assistant"]
+        return self.messages[-2] if is_answered else None
 
     def clear(self):
         """Forget all messages."""

@@ -27,10 +27,12 @@ class EngineClient:
         self._worker = None
         self._mark = None
         self.epoch = 0
+        # The number of the last `load`; it belongs to no epoch.
+        self.load_id = 0
 
     def start(self):
         """Make a worker; ends the one before. The engine is empty and at epoch 0 again."""
-        self._end_worker()
+        self.close()
         number = self._n_workers
         self.epoch = 0
         buffer = js.SharedArrayBuffer.new(4) if window.crossOriginIsolated else None
@@ -41,13 +43,27 @@ class EngineClient:
         dom.listen(self._worker, "messageerror", lambda _event: self._crash(number, "A message could not be read."))
         self._worker.postMessage(ffi.to_js({"mark": buffer}))
 
-    def load(self, url):
-        """Ask for the model at `url`, relative to the page."""
-        self._post("load", url=url)
+    def close(self):
+        """End the worker, so that the GPU is free at once; nothing of it is heard any more."""
+        self._n_workers += 1
+        if self._worker is not None:
+            self._worker.terminate()
+            self._worker = None
 
-    def load_file(self, file):
-        """Ask for the model in a File."""
-        self._worker.postMessage(ffi.to_js({"json": protocol.encode(protocol.REQUESTS, "load"), "file": file}))
+    def hang(self):
+        """End a worker that does not answer, and report it."""
+        self._crash(self._n_workers, "The worker hung: it said nothing for too long.", "hung")
+
+    def load(self, url, **fields):
+        """Ask for the model at `url`, relative to the page; `fields` may hold a `context_length`."""
+        self.load_id = self._number()
+        self._post("load", request_id=self.load_id, url=url, **fields)
+
+    def load_file(self, file, **fields):
+        """Ask for the model in a File; `fields` as for `load`."""
+        self.load_id = self._number()
+        text = protocol.encode(protocol.REQUESTS, "load", request_id=self.load_id, **fields)
+        self._worker.postMessage(ffi.to_js({"json": text, "file": file}))
 
     def unload(self):
         """Give the model up."""
@@ -59,30 +75,43 @@ class EngineClient:
         Args:
             fields: `params` and one of `messages` and `prompt`, maybe `top_logits`; see the protocol.
         """
-        self._last_request_id += 1
-        self._post("generate", request_id=self._last_request_id, epoch=self.epoch, **fields)
-        return self._last_request_id
+        number = self._number()
+        self._post("generate", request_id=number, epoch=self.epoch, **fields)
+        return number
+
+    def continue_answer(self, **fields):
+        """Ask for more of the last answer; return the request_id.
+
+        Args:
+            fields: maybe `params`, which replace some of the answer's.
+        """
+        number = self._number()
+        self._post("continue", request_id=number, epoch=self.epoch, **fields)
+        return number
 
     def stop(self):
-        """Stop every request made so far. The mark gets through while the worker is too busy to read messages."""
+        """Stop all requests and loads so far. The mark gets through while the worker is too busy to read messages."""
         if self._mark is not None:
             js.Atomics.store(self._mark, 0, self._last_request_id)
         self._post("stop", request_id=self._last_request_id)
 
-    def reset(self):
-        """Stop, and make the engine forget the conversation; events from before are dropped from here on."""
-        self.stop()
+    def reset(self, is_stopping):
+        """Make the engine forget the conversation; events from before are dropped from here on.
+
+        Args:
+            is_stopping: also stop all so far at once. Not while a model is on its way: it is still wanted.
+        """
+        if is_stopping:
+            self.stop()
         self.epoch += 1
         self._post("reset", epoch=self.epoch)
 
     def _post(self, kind, **fields):
         self._worker.postMessage(ffi.to_js({"json": protocol.encode(protocol.REQUESTS, kind, **fields)}))
 
-    def _end_worker(self):
-        self._n_workers += 1
-        if self._worker is not None:
-            self._worker.terminate()
-            self._worker = None
+    def _number(self):
+        self._last_request_id += 1
+        return self._last_request_id
 
     def _receive(self, number, message):
         if number != self._n_workers:
@@ -99,13 +128,14 @@ class EngineClient:
         # The GPU is gone for every epoch.
         if event.get("epoch", self.epoch) >= self.epoch or event.get("state") == "lost":
             return False
-        return event["kind"] != "error" or event["request_id"] is not None
+        number = event.get("request_id")
+        return number != self.load_id and (event["kind"] not in ("error", "notice") or number is not None)
 
-    def _crash(self, number, detail):
+    def _crash(self, number, detail, cause="crashed"):
         if number != self._n_workers:
             return
-        self._end_worker()
-        self._report(WorkerCrashed(detail))
+        self.close()
+        self._report(WorkerCrashed(detail, cause=cause))
 
     def _report(self, error):
         event = dict(error.to_wire(), kind="error", request_id=None, epoch=self.epoch)

@@ -2,7 +2,9 @@
 
 import js
 
+from ui import loading
 from ui.page import now_ms
+from ui.status import GPU_CODES
 
 
 def handle(page, event):
@@ -23,7 +25,7 @@ def _progress(page, event):
 def _state(page, event):
     state = event["state"]
     # A Stop is on its way to a worker that has not read it yet.
-    is_stale = page.state == "stopping" and state == "generating"
+    is_stale = page.state == "stopping" and state in ("generating", "loading", "lost")
     # The engine passes through `empty` before it comes to the model that was asked for.
     is_passing = state == "empty" and page.pending_source is not None
     if is_stale or is_passing:
@@ -32,19 +34,32 @@ def _state(page, event):
         page.set_numbers(dict(page.numbers, kv_length=event["kv_length"]))
         if page.errors.code in ("E601", "E602"):
             page.errors.clear()
+    elif state == "empty":
+        _forget_model(page)
     page.enter(state)
+
+
+def _forget_model(page):
+    if page.model:
+        # Nobody gave it up: the GPU was lost, and is not coming back by itself.
+        page.end = "gpu_lost"
+    page.model = {}
+    page.self_test = {}
+    page.answered = None
 
 
 def _loaded(page, event):
     page.pending_source = None
     page.model = event["model"]
-    page.set_numbers({})
+    page.self_test = event["self_test"]
+    page.set_numbers(page.numbers)
     page.render()
 
 
 def _started(page, event):
     if _is_current(page, event):
-        page.exchange.start(len(event["prompt_ids"]))
+        page.exchange.start(len(event["prompt_ids"]), event["text"])
+        page.transcript.replace(event["text"])
         _count(page)
 
 
@@ -56,15 +71,18 @@ def _delta(page, event):
 
 
 def _finished(page, event):
+    if event["request_id"] == page.client.load_id:
+        _end_load(page, "load_stopped", "empty")
     if not _is_current(page, event):
         return
     answer = page.exchange.answer
     if answer.text != event["text"]:
         js.console.error("The streamed text differs from the final one, which is shown.")
         answer.text = event["text"]
-    answer.end = page.end = event["reason"]
+    page.exchange.finish(len(event["output_ids"]), event["reason"])
+    page.end = event["reason"]
     page.transcript.finish(answer)
-    page.exchange = None
+    page.answered, page.exchange = page.exchange, None
     page.set_numbers(
         {
             "tokens_per_s": event["timings"].get("tokens_per_s"),
@@ -75,32 +93,44 @@ def _finished(page, event):
     page.render()
 
 
+def _notice(page, event):
+    page.notices.show(event)
+
+
 def _error(page, event):
-    if page.exchange is not None and event["request_id"] in (None, page.exchange.request_id):
-        _end_exchange(page)
-    if event["code"] == "E700":
-        page.pending_source = None
-        page.enter("crashed")
-    elif page.state in ("starting", "loading") and event["request_id"] is None:
-        page.pending_source = None
-        # Before the engine is up, E100 means that it never will be.
-        page.enter("unsupported" if event["code"] == "E100" and page.state == "starting" else "empty")
+    code = event["code"]
+    if code == "E700":
+        _crashed(page)
+    elif page.state == "starting" and code == "E900":
+        # The engine did not start; the worker that is left can only be replaced.
+        _end_load(page, "error", "crashed")
+    elif page.state == "starting" or (
+        page.pending_source is not None and event["request_id"] in (None, page.client.load_id)
+    ):
+        # Without an adapter, E100 means that there never will be an engine.
+        _end_load(page, "error", "unsupported" if code == "E100" and not page.adapter else "empty")
+    elif page.exchange is not None and event["request_id"] in (None, page.exchange.request_id):
+        page.break_off("error")
+    if code in GPU_CODES and page.state == "empty":
+        page.end = "gpu_lost"
+    loading.shrink(page, event)
     page.errors.show(event)
     page.render()
 
 
-def _end_exchange(page):
-    """Keep what there is of the answer; without any, give the question back and leave no trace."""
-    exchange, page.exchange = page.exchange, None
-    page.end = "error"
-    if exchange.has_text:
-        exchange.answer.end = "error"
-        page.transcript.finish(exchange.answer)
-        return
-    page.conversation.drop_last(2)
-    page.transcript.drop_last(2)
-    typed = page.prompt.text
-    page.prompt.write(exchange.question.text + ("\n\n" + typed if not page.prompt.is_empty else ""))
+def _crashed(page):
+    page.break_off("crashed")
+    page.answered = None
+    page.model = {}
+    _end_load(page, page.end, "crashed")
+    if page.restarts.take(now_ms()):
+        loading.start(page)
+
+
+def _end_load(page, end, state):
+    page.pending_source = None
+    page.end = end
+    page.enter(state)
 
 
 def _is_current(page, event):
@@ -120,5 +150,7 @@ _HANDLERS = {
     "started": _started,
     "delta": _delta,
     "finished": _finished,
+    "heartbeat": lambda _page, _event: None,
+    "notice": _notice,
     "error": _error,
 }

@@ -26,7 +26,7 @@ class ErrorBox:
         return self._error["code"] if self._error else ""
 
     def show(self, error):
-        """Show {code, message, hint}."""
+        """Show {code, message, hint, data}."""
         self._error = error
         self.render()
 
@@ -47,5 +47,9 @@ class ErrorBox:
         self._hint.show(self._words("hint"))
 
     def _words(self, part):
+        # An error that the page itself made may name its cause, and is told in the visitor's language.
+        caused = "error." + self.code + "." + self._error["data"].get("cause", "") + "." + part
         key = "error." + self.code + "." + part
+        if self._strings.has(caused):
+            return self._strings.text(caused)
         return self._error[part] or (self._strings.text(key) if self._strings.has(key) else "")

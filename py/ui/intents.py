@@ -1,36 +1,29 @@
-"""What the visitor wants: one function for each thing that can be clicked. All of them take the page."""
+"""What the visitor wants of the conversation: one function for each click. All of them take the page."""
 
 import js
 from pyscript import document
 
-from ui import controls, dom, settings
+from ui import controls, dom, loading, settings
 from ui.conversation import Message
 from ui.exchange import Exchange
 from ui.page import now_ms
 
-DEFAULT_MODEL = "static/models/SmolLM2-135M-Instruct.Q4_1.gguf"
-
 
 def generate(page):
     """Send the prompt; a typed error when this is not the moment."""
-    if page.prompt.is_empty:
+    if page.prompt.is_empty or _is_refused(page):
         return
-    code = controls.refusal(page.state)
-    if code:
-        page.errors.show({"code": code, "message": "", "hint": ""})
-        return
-    params = page.settings.read()
-    if params is None:
-        return
-    # Without a seed the same question may get another answer; the engine itself never rolls dice.
-    params.setdefault("seed", int(js.Math.random() * (settings.FIELDS["seed"][2] + 1)))
-    _send(page, page.prompt.text, params)
+    asked = page.settings.read()
+    if asked is not None:
+        _send(page, page.prompt.text, asked)
 
 
-def _send(page, text, params):
+def _send(page, text, asked):
     is_raw = page.settings.is_raw
     question = page.say(Message("user", text, is_raw))
-    fields = {"params": params}
+    # Without a seed the same question may get another answer; the engine itself never rolls dice.
+    seed = int(js.Math.random() * (settings.FIELDS["seed"][2] + 1))
+    fields = {"params": dict({"seed": seed}, **asked)}
     if is_raw:
         fields["prompt"] = text
     else:
@@ -41,19 +34,58 @@ def _send(page, text, params):
     request_id = page.client.generate(**fields)
     answer = page.say(Message("assistant", "", is_raw))
     page.transcript.set_writing(True)
-    page.exchange = Exchange(request_id, question, answer, now_ms())
     page.prompt.write("")
+    _begin(page, Exchange(request_id, question, answer, asked, now_ms()))
+
+
+def continue_answer(page):
+    """Go on with the last answer; a typed error when this is not the moment."""
+    if _is_refused(page) or not page.can_continue:
+        return
+    asked = page.settings.read()
+    if asked is None:
+        return
+    before = page.answered
+    changes = before.changes(asked)
+    request_id = page.client.continue_answer(**({"params": changes} if changes else {}))
+    page.transcript.resume()
+    _begin(page, Exchange(request_id, before.question, before.answer, asked, now_ms(), before.n_tokens))
+
+
+def _begin(page, exchange):
+    page.exchange = exchange
+    page.answered = None
     page.prompt.focus()
     page.errors.clear()
+    page.notices.clear()
     page.set_numbers({})
     page.end = ""
     # At once, so that a second click finds the button off.
     page.enter("generating")
 
 
+def _is_refused(page):
+    code = controls.refusal(page.state)
+    if code:
+        page.errors.show({"code": code, "message": "", "hint": "", "data": {}})
+    return code is not None
+
+
+def edit(page):
+    """Take the last question back into the prompt box, and its answer away."""
+    if page.edit_label is None:
+        return
+    page.answered = None
+    page.end = ""
+    page.take_back(page.conversation.last_question)
+    page.prompt.focus()
+    page.render()
+
+
 def stop(page):
-    """Stop the answer; what is there stays."""
-    if page.state != "generating":
+    """Stop the answer or the load; what is there of an answer stays."""
+    is_enabled, _ = controls.buttons(page.state, True)["stop"]
+    if not is_enabled:
         return
     page.client.stop()
     page.enter("stopping")
@@ -61,57 +93,33 @@ def stop(page):
 
 
 def reset(page):
-    """Forget the conversation."""
-    page.client.reset()
-    page.exchange = None
+    """Forget the conversation; a load goes on."""
+    state = controls.state_after_reset(page.state, page.pending_source is not None)
+    page.client.reset(is_stopping=state == "resetting")
+    page.exchange = page.answered = None
     page.conversation.clear()
     page.transcript.clear()
     page.errors.clear()
+    page.notices.clear()
     page.set_numbers({})
     page.end = ""
-    page.enter("resetting")
+    page.enter(state)
     page.prompt.focus()
 
 
-def load(page, source):
-    """Load a model from a URL or a File, in place of the one that is loaded."""
-    if page.state in ("ready", "lost"):
-        page.client.unload()
-    page.source = page.pending_source = source
-    page.model = {}
-    page.numbers = {}
-    page.end = ""
-    page.errors.clear()
-    if isinstance(source, str):
-        page.client.load(source)
-    else:
-        page.client.load_file(source)
-    page.enter("starting" if page.state == "starting" else "loading")
-
-
-def recover(page):
-    """Get a model back, the way that the state offers."""
-    recovery = controls.recovery(page.state)
-    if recovery == "load_default":
-        load(page, DEFAULT_MODEL)
-    elif recovery == "load_again":
-        load(page, page.source)
-    elif recovery == "restart":
-        start(page)
-
-
-def start(page):
-    """Start an engine and load the last model, or the one that the URL names."""
-    page.client.start()
-    page.enter("starting")
-    source = page.source or page.parameters.get("model", DEFAULT_MODEL)
-    if source:
-        load(page, source)
+_BUTTONS = {
+    "generate": generate,
+    "continue": continue_answer,
+    "edit": edit,
+    "stop": stop,
+    "reset": reset,
+    "recover": loading.recover,
+}
 
 
 def connect(page):
     """Give every control its intent."""
-    for name, intent in (("generate", generate), ("stop", stop), ("reset", reset), ("recover", recover)):
+    for name, intent in _BUTTONS.items():
         dom.listen(dom.element(name), "click", lambda _event, intent=intent: intent(page))
     dom.listen(dom.element("model-file"), "change", lambda event: _choose_file(page, event.target))
     dom.listen(document, "keydown", lambda event: _press(page, event))
@@ -124,7 +132,7 @@ def _choose_file(page, picker):
         file = picker.files.item(0)
         # Emptied, so that choosing the same file again is a change again.
         picker.value = ""
-        load(page, file)
+        loading.load(page, file)
 
 
 def _press(page, event):

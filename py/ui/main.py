@@ -4,7 +4,7 @@ import js
 from pyscript import document, ffi
 
 from clutch.errors import ClutchError
-from ui import engine_events, intents, url
+from ui import engine_events, intents, liveness, loading, url
 from ui.conversation import opening
 from ui.engine_client import EngineClient
 from ui.language import LanguageSwitch, open_strings
@@ -19,13 +19,15 @@ def main():
     page.client = EngineClient(on_event=lambda event, text: receive(page, event, text))
     LanguageSwitch(strings, on_change=page.retranslate)
     intents.connect(page)
-    intents.start(page)
+    liveness.connect(page)
+    loading.start(page)
     open_conversation(page)
     page.prompt.focus()
 
 
 def receive(page, event, text):
     """Show one event of the engine, then pass its JSON text on to whoever listens for "clutch"."""
+    page.pulse.hear()
     if event is not None:
         engine_events.handle(page, event)
     document.dispatchEvent(js.CustomEvent.new("clutch", ffi.to_js({"detail": text})))

@@ -11,9 +11,19 @@ PHASES = (
 )
 REASONS = ("stop", "length", "abort", "context_full", "repetition", "confident", "error")
 
-_PHASE_STATES = ("starting", "loading", "generating")
+# What the engine says when the GPU is gone or silent.
+GPU_CODES = ("E500", "E501")
+# Ends that leave no model behind.
+LOAD_REASONS = ("load_stopped", "gpu_lost", "too_large")
+
+_PHASE_STATES = ("starting", "loading", "generating", "lost")
 _MEGABYTE = 1_000_000
 _GIGABYTE = 1_000_000_000
+
+
+def shown_state(state, is_stop_slow):
+    """Return the state whose sentence is shown: a Stop that takes long has one of its own."""
+    return "still_stopping" if state == "stopping" and is_stop_slow else state
 
 
 def status_line(strings, state, progress, is_writing, end):
@@ -21,18 +31,20 @@ def status_line(strings, state, progress, is_writing, end):
 
     Args:
         strings: the sentences.
-        state: the page's state.
+        state: the page's state, or what `shown_state` made of it.
         progress: the last `progress` event of this state, or None.
         is_writing: the answer has begun.
-        end: why the last answer ended, or "".
+        end: why the last answer or load ended, or "".
     """
     if state == "generating" and is_writing:
         return strings.text("status.writing")
     if state in _PHASE_STATES and progress is not None:
         count = _count(progress["done"], progress["total"], progress["unit"])
-        sentence = strings.text("phase." + progress["phase"])
-        return sentence + " " + count if count else sentence
-    if state == "ready" and end in REASONS:
+        parts = [strings.text("phase." + progress["phase"]), count]
+        if state == "lost":
+            parts.insert(0, strings.text("status.lost"))
+        return " ".join([part for part in parts if part])
+    if (state == "ready" and end in REASONS) or (state == "empty" and end in LOAD_REASONS):
         return strings.text("status.ended." + end)
     return strings.text("status." + state)
 
@@ -48,7 +60,7 @@ def progress_fraction(state, progress, is_writing):
     """Return 0..1 for the bar, -1 for a bar without an end, None for no bar."""
     if state in ("stopping", "resetting"):
         return -1
-    if state not in _PHASE_STATES or is_writing:
+    if state not in _PHASE_STATES or (state == "generating" and is_writing):
         return None
     if progress is None or progress["total"] <= 0:
         return -1
@@ -81,6 +93,14 @@ def adapter_line(adapter):
     description = adapter.get("description") or adapter.get("device")
     names = [description] if description else [adapter.get("vendor"), adapter.get("architecture")]
     return " ".join([str(name) for name in names if name])
+
+
+def self_test_line(strings, self_test):
+    """Return what the known-answer run after the load found; "" without one."""
+    verdict = self_test.get("verdict")
+    if not verdict:
+        return ""
+    return strings.text("self_test.passed" if verdict == "passed" else "self_test.other", verdict=verdict)
 
 
 def duration(ms):

@@ -21,6 +21,8 @@ class Transcript:
         self._strings = strings
         self._view = dom.element("transcript")
         self._welcome = dom.element("welcome")
+        self._edit = dom.element("edit")
+        self._edit_label = dom.TextSlot(self._edit.querySelector(".label"))
         self._articles = []
         self._follows = True
         # Where the view stood when it was last moved to the end.
@@ -37,6 +39,27 @@ class Transcript:
         self._view.append(article)
         self._welcome.hidden = True
         self._follows = True
+        self._keep_end()
+
+    def offer_edit(self, label):
+        """Show the button of the last question with this text; None: no button."""
+        self._edit.hidden = label is None
+        if label is not None:
+            self._edit_label.show(label)
+            self._articles[-2].append(self._edit)
+
+    def resume(self):
+        """Let the last message grow again; it has not ended after all."""
+        mark = self._articles[-1].querySelector(".mark")
+        if mark:
+            mark.remove()
+        self._follows = True
+        self.set_writing(True)
+        self._keep_end()
+
+    def replace(self, text):
+        """Put `text` in place of what the last message says."""
+        self._articles[-1].querySelector(".text").textContent = dom.visible(text)
         self._keep_end()
 
     def append(self, text):

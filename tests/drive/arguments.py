@@ -28,6 +28,7 @@ class Job:
     prompt: str
     settings: dict[str, Any]
     stop_after: int
+    continues_after: bool
     resets_after: bool
     n_answers: int
     model: Path | None
@@ -66,6 +67,7 @@ def parse(arguments: Sequence[str]) -> Job:
         prompt=prompt,
         settings=settings,
         stop_after=options.stop_after,
+        continues_after=options.then_continue,
         resets_after=options.then_reset,
         n_answers=options.repeat,
         model=options.model,
@@ -88,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, help="default: the page's")
     parser.add_argument("--top-logits", type=int, metavar="N", help="report the N best logits of the first step")
     parser.add_argument("--stop-after", type=int, default=0, metavar="N", help="click Stop at N tokens")
+    parser.add_argument("--then-continue", action="store_true", help="click Continue after each; one more answer")
     parser.add_argument("--then-reset", action="store_true", help="click Reset after each answer")
     parser.add_argument("--repeat", type=int, default=1, metavar="K", help="ask K times on the same page")
     parser.add_argument("--model", type=Path, metavar="FILE", help="a GGUF file")

@@ -47,17 +47,22 @@ def _conversation(job: Job, page: ClutchPage) -> Iterator[Answer]:
         return
     for number in range(job.n_answers):
         typed = None if number == 0 and "messages" in job.settings else job.prompt
-        failure = _tried(page, partial(_ask, job, page, typed))
-        answer = _complete(page, failure)
-        yield answer
-        if answer.errors:
-            return
+        asks = [partial(_ask, job, page, typed), *([partial(_continue, job, page)] if job.continues_after else [])]
+        for ask in asks:
+            answer = _complete(page, _tried(page, ask))
+            yield answer
+            if answer.errors:
+                return
         if job.resets_after:
             page.reset()
 
 
 def _ask(job: Job, page: ClutchPage, typed: str | None) -> None:
     page.generate(typed, stop_after=job.stop_after, timeout_ms=job.timeout_ms)
+
+
+def _continue(job: Job, page: ClutchPage) -> None:
+    page.continue_(timeout_ms=job.timeout_ms)
 
 
 def _tried(page: ClutchPage, action: Callable[[], object]) -> Failure | None:

@@ -16,6 +16,7 @@ def summary(answer: Answer) -> str:
         "gpu": f"{answer.adapter}; {answer.ledger}",
     }
     lines = [answer.text or "(no text)", "", *(f"  {name:8} {value}" for name, value in numbers.items())]
+    lines += [f"  notice   {notice['code']}: {notice['message']}" for notice in answer.notices]
     lines += [f"  error    {error['code']}: {error['message']} {error['hint']}" for error in answer.errors]
     return "\n".join(lines)
 

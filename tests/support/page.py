@@ -15,27 +15,33 @@ RECORDER = Path(__file__).with_name("recorder.js")
 # SwiftShader on two busy cores: the default model loads in half a minute and writes a token a second.
 LOAD_TIMEOUT_MS = 120_000
 ANSWER_TIMEOUT_MS = 240_000
+# For a button that is there already when it is there at all.
+CLICK_TIMEOUT_MS = 5_000
 
 _OPENED = """() => {
     const state = document.body?.dataset.state, box = document.getElementById("error");
     if (state === "ready") return "ready";
-    const settled = ["empty", "lost", "crashed", "unsupported"].includes(state);
-    return settled && box && !box.hidden && box.dataset.code ? "error" : null;
+    if (!["empty", "crashed", "unsupported"].includes(state)) return null;
+    if (box && !box.hidden && box.dataset.code) return "error";
+    return state === "empty" ? "stopped" : null;
 }"""
 _LOAD_ENDED = """n => {
-    if (["loading", "starting"].includes(document.body.dataset.state)) return null;
+    if (["loading", "starting", "stopping", "lost"].includes(document.body.dataset.state)) return null;
     const kinds = window.clutchRecorder.events.slice(n).map(([, text]) => JSON.parse(text).kind);
-    return kinds.find(kind => kind === "loaded" || kind === "error") ?? null;
+    return kinds.find(kind => ["loaded", "error", "finished"].includes(kind)) ?? null;
 }"""
 _ENDED = """n => {
-    const state = document.body.dataset.state;
-    if (["lost", "crashed"].includes(state)) return true;
-    return window.clutchRecorder.nEndings > n && !["generating", "stopping", "resetting"].includes(state);
+    const isIdle = ["empty", "ready", "crashed", "unsupported"].includes(document.body.dataset.state);
+    return isIdle && window.clutchRecorder.nEndings > n;
 }"""
 _RESET = """n => document.body.dataset.state === "ready"
     && window.clutchRecorder.events.slice(n).some(([, text]) => JSON.parse(text).state === "ready")"""
 _SHOWN = """role => [...document.querySelectorAll(`#transcript article.message[data-role=${role}] .text`)]
     .map(element => element.innerText)"""
+_NOTICE = """() => {
+    const bar = document.getElementById("notice");
+    return bar && !bar.hidden ? bar.querySelector(".words").textContent : null;
+}"""
 _CONFIGURE = """settings => {
     for (const [name, value] of Object.entries(settings)) {
         const input = document.querySelector(`#settings [name=${name}]`);
@@ -91,14 +97,15 @@ class ClutchPage:
         return self.wait_loaded(timeout_ms)
 
     def wait_loaded(self, timeout_ms: float = LOAD_TIMEOUT_MS) -> str:
-        """Wait for the end of a load; return "ready" or "error"."""
+        """Wait for the end of a load; return "ready", "error" or "stopped"."""
         return str(self._wait(_OPENED, None, timeout_ms))
 
     def load_file(self, path: Path) -> str:
-        """Choose a model file in the file picker; return "ready" or "error" once that load has ended."""
+        """Choose a model file in the file picker; return "ready", "error" or "stopped" once that load has ended."""
         n_events = len(self.events())
         self.page.set_input_files("#model-file", path)
-        return "ready" if self._wait(_LOAD_ENDED, n_events, LOAD_TIMEOUT_MS) == "loaded" else "error"
+        kind = str(self._wait(_LOAD_ENDED, n_events, LOAD_TIMEOUT_MS))
+        return {"loaded": "ready", "error": "error", "finished": "stopped"}[kind]
 
     def type(self, text: str) -> None:
         """Replace the text of the prompt box, as by pasting."""
@@ -112,7 +119,7 @@ class ClutchPage:
         """Type `prompt` (None: what is there) and click Generate; see `recorder.js` for `stop_after`."""
         if prompt is not None:
             self.type(prompt)
-        self.page.evaluate("n => { window.clutchRecorder.stopAfter = n }", stop_after)
+        self._stop_after(stop_after)
         self.page.click("#generate")
 
     def generate(
@@ -124,8 +131,33 @@ class ClutchPage:
         return self.wait_answer(n_endings, timeout_ms)
 
     @property
+    def can_continue(self) -> bool:
+        """Whether the page offers to go on with the last answer."""
+        return self.is_enabled("continue") and self.page.is_visible("#continue")
+
+    def start_continue(self, *, stop_after: int = 0) -> None:
+        """Click Continue; `stop_after` counts the new tokens."""
+        self._stop_after(stop_after)
+        self.page.click("#continue", timeout=CLICK_TIMEOUT_MS)
+
+    def continue_(self, *, stop_after: int = 0, timeout_ms: float = ANSWER_TIMEOUT_MS) -> Answer:
+        """Go on with the last answer and wait for its end; the answer has the whole text and all ids."""
+        n_endings = self.n_endings
+        self.start_continue(stop_after=stop_after)
+        return self.wait_answer(n_endings, timeout_ms)
+
+    def edit(self) -> str:
+        """Click Edit (or Ask again) at the last question; return what the prompt box holds then."""
+        self.page.click("#edit")
+        return self.page.input_value("#prompt")
+
+    def is_enabled(self, button: str) -> bool:
+        """Whether the button with this id could be clicked."""
+        return self.page.is_enabled(f"#{button}")
+
+    @property
     def n_endings(self) -> int:
-        """How many requests have ended since the page was opened."""
+        """How many requests have ended since the page was opened; a load counts when it did not end well."""
         return int(self.page.evaluate("window.clutchRecorder.nEndings"))
 
     def wait_answer(self, n_endings: int, timeout_ms: float = ANSWER_TIMEOUT_MS) -> Answer:
@@ -134,7 +166,7 @@ class ClutchPage:
         return self.answer()
 
     def wait_tokens(self, n_tokens: int) -> None:
-        """Wait until the answer in progress has at least `n_tokens`."""
+        """Wait until the answer in progress has at least `n_tokens`; of a continued one the new ones count."""
         self._wait("n => window.clutchRecorder.nTokens >= n", n_tokens, ANSWER_TIMEOUT_MS)
 
     def wait_state(self, state: str, timeout_ms: float = ANSWER_TIMEOUT_MS) -> None:
@@ -165,6 +197,11 @@ class ClutchPage:
         shown: dict[str, str] | None = self.page.evaluate(_ERROR)
         return shown
 
+    def notice(self) -> str | None:
+        """Return what the bar of things mended says."""
+        words: str | None = self.page.evaluate(_NOTICE)
+        return words
+
     def events(self, kind: str | None = None) -> list[tuple[float, dict[str, Any]]]:
         """Return when (ms) and what the engine said, oldest first."""
         events = [(at, json.loads(text)) for at, text in self.page.evaluate("window.clutchRecorder.events")]
@@ -175,12 +212,15 @@ class ClutchPage:
         clicks = [(at, button) for at, button in self.page.evaluate("window.clutchRecorder.clicks")]
         return read_answer(self.events(), clicks, next(iter(self.shown()[::-1]), None))
 
+    def _stop_after(self, n_tokens: int) -> None:
+        self.page.evaluate("n => { window.clutchRecorder.stopAfter = n }", n_tokens)
+
     def _wait(self, condition: str, argument: object, timeout_ms: float) -> object:
         """Wait until `condition` gives something true and return it; a timeout says what the page shows."""
         try:
             return self.page.wait_for_function(condition, arg=argument, timeout=timeout_ms).json_value()
         except TimeoutError as timeout:
-            last = [text for _, text in self.events()[-2:]]
+            last = [event for _, event in self.events() if event["kind"] != "heartbeat"][-2:]
             timeout.add_note(f"state {self.state}; error {self.error()}; last events {last}; {self.watch.faults}")
             raise
 

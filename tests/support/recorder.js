@@ -16,7 +16,8 @@ document.addEventListener("clutch", (event) => {
   recorder.events.push([performance.now(), event.detail]);
   const message = JSON.parse(event.detail);
   if (message.kind === "started") recorder.nTokens = 0;
-  if (message.kind === "finished" || (message.kind === "error" && message.request_id !== null)) recorder.nEndings += 1;
+  const isFatal = message.kind === "error" && (message.request_id !== null || message.code === "E700");
+  if (message.kind === "finished" || isFatal) recorder.nEndings += 1;
   if (message.kind !== "delta") return;
   recorder.nTokens += message.token_ids.length;
   if (recorder.stopAfter > 0 && recorder.nTokens >= recorder.stopAfter) {

@@ -56,7 +56,13 @@ def test_every_idle_state_without_a_model_offers_a_way_back():
 
 
 @pytest.mark.parametrize(
-    ("end", "expected"), [("load_stopped", "load_again"), ("gpu_lost", "load_again"), ("error", "load_default")]
+    ("end", "expected"),
+    [
+        ("load_stopped", "load_again"),
+        ("gpu_lost", "load_again"),
+        ("too_large", "load_again"),
+        ("error", "load_default"),
+    ],
 )
 def test_what_the_empty_page_offers_to_load(end, expected):
     assert controls.recovery("empty", end) == expected
