@@ -71,7 +71,8 @@ class FakePlatform:
         self.events.append(json.loads(protocol.encode(protocol.EVENTS, kind, **fields)))
 
     def clock(self):
-        self._now += 0.001
+        # More than a frame: every token has a delta of its own.
+        self._now += 0.02
         return self._now
 
 

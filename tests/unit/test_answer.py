@@ -98,3 +98,19 @@ def test_deltas_that_do_not_add_up_are_a_bug_of_ours():
     watched.answer.token_ids.pop()
     with pytest.raises(InternalError):
         watched.answer.finish()
+
+
+def test_cut_drops_what_was_not_sent_and_the_rest_goes_on():
+    sent = []
+    clock = iter([0.0, 0.001, 0.002, 1.0, 2.0])
+    answer = Answer(BYTES, lambda _, text, ids: sent.append((text, ids)), lambda: next(clock))
+    ids = list(b"abcde")
+    for token_id in ids[:3]:
+        answer.push(token_id)
+    answer.cut()
+    assert answer.token_ids == ids[:1]
+    assert answer.finish() == "a"
+    for token_id in ids[3:]:
+        answer.push(token_id)
+    assert answer.finish() == "ade"
+    assert sent == [("a", ids[:1]), ("d", ids[3:4]), ("e", ids[4:])]

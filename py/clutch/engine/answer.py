@@ -52,6 +52,17 @@ class Answer:
             self._next_frame = now + FRAME_SECONDS
             self._flush()
 
+    def cut(self) -> None:
+        """Drop the tokens that were not sent: nothing is shown after a Stop, and Continue makes them again."""
+        n_unsent = len(self._unsent_ids)
+        if n_unsent:
+            del self.token_ids[-n_unsent:]
+            self._unsent_ids = []
+            self._unsent_text = ""
+            self._detokenizer = Detokenizer(self._vocabulary)
+            for token_id in self.token_ids:
+                self._detokenizer.push(token_id)
+
     def finish(self) -> str:
         """Send what is left and return the whole text.
 

@@ -50,7 +50,7 @@ class Engine:
         self._placement: Placement | None = None
         self._conversation: Conversation | None = None
         self._cancellation: Cancellation | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def state(self) -> EngineState:
@@ -77,15 +77,22 @@ class Engine:
                     await self._unload()
         except ClutchError as error:
             self.report(error, None)
+        except Exception as error:
+            self._report_bug(error, None)
 
     def report(self, error: ClutchError, request_id: object, *, kind: str = "error") -> None:
         """Send `error` to the page, as an `error` or as a `notice`."""
         self._platform.send(kind, request_id=request_id, epoch=self._epoch, **error.to_wire())
 
+    def _report_bug(self, error: Exception, request_id: object) -> None:
+        traceback.print_exception(error)
+        bug = InternalError(f"{type(error).__name__}: {error}", hint="This is a bug; reload the page.")
+        self.report(bug, request_id)
+
     async def idle(self) -> None:
-        """Wait until the running request has ended."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        """Wait until the running request, and those that are still to be refused, have ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -96,7 +103,7 @@ class Engine:
         self._spawn(request_id, work)
 
     def _spawn(self, request_id: int | None, work: Awaitable[None]) -> None:
-        """Run `work` as the one task; what it raises is reported."""
+        """Run `work`, the one task unless its first act is to be refused; what it raises is reported."""
 
         async def guarded() -> None:
             try:
@@ -104,13 +111,11 @@ class Engine:
             except ClutchError as error:
                 self.report(error, request_id)
             except Exception as error:
-                traceback.print_exception(error)
-                bug = InternalError(f"{type(error).__name__}: {error}", hint="This is a bug; reload the page.")
-                self.report(bug, request_id)
+                self._report_bug(error, request_id)
 
         task = asyncio.ensure_future(guarded())
-        if self._task is None or self._task.done():
-            self._task = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _stop(self, request_id: int) -> None:
         self._mark.raise_to(request_id)
@@ -181,7 +186,8 @@ class Engine:
     async def _reset(self, message: Message) -> None:
         """Begin a new epoch: stop what runs, wait for its end, drop the pages, recreate the conversation."""
         self._epoch = _integer(message, "epoch")
-        if self.state is not EngineState.LOADING:
+        # A load goes on, also one that was read in the same turn of the loop and has not begun.
+        if self.state not in (EngineState.LOADING, EngineState.EMPTY):
             # Only the mark: a GPU that is on its way back is still wanted.
             self._mark.raise_to(self._last_request_id)
             await self.idle()
@@ -193,9 +199,11 @@ class Engine:
         self._conversation.close()
         self._conversation = self._new_conversation()
         self._placement.settle(self._conversation)
-        if message.get("wipe"):
-            self._placement.model.runner.wipe()
-        self._lifecycle.to(EngineState.READY)
+        try:
+            if message.get("wipe"):
+                self._placement.model.runner.wipe()
+        finally:
+            self._lifecycle.to(EngineState.READY)
 
     async def _unload(self) -> None:
         """Give the GPU back, whatever is going on."""
@@ -260,11 +268,15 @@ class Engine:
         if placement is not self._placement:
             return
         if self.state is EngineState.READY:
-            self._spawn(None, self._recover())
-        elif self._task is not None:
-            self._task.add_done_callback(lambda _: self._notice_loss(placement))
+            self._spawn(None, self._recover(placement))
+        elif self._tasks:
+            next(iter(self._tasks)).add_done_callback(lambda _: self._notice_loss(placement))
 
-    async def _recover(self) -> None:
+    async def _recover(self, placement: Placement) -> None:
+        if self.state is not EngineState.READY or placement is not self._placement:
+            # A request or an unload of the same turn was first.
+            self._notice_loss(placement)
+            return
         cancellation = self._cancellation = Cancellation(_NOBODY, self._mark)
         try:
             self._lose(DeviceLost("The GPU was lost.", hint="Load the model again."))

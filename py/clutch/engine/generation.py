@@ -95,9 +95,11 @@ async def generate(
                 token_id = result.token_id
         finally:
             await pipeline.drain()
+        if outcome.reason == ABORT:
+            answer.cut()
         return outcome
     finally:
-        session.rewind(len(session.token_ids))
+        session.rewind(min(len(session.token_ids), len(request.prompt_ids) + len(answer.token_ids)))
 
 
 async def _prefill(
