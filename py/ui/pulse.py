@@ -7,6 +7,9 @@ TICK_MS = 1000
 
 # So many ticks without a word, and the worker hangs. The worker says something each second (`heartbeat`).
 MISSED_LIMIT = 10
+# Starting Python and reading a model hold the worker's event loop up: 8 s on two busy cores (measured).
+MISSED_LIMIT_LOADING = 30
+_LOADING = ("starting", "loading", "lost")
 # The same when a Stop has gone unanswered for STOP_LIMIT ticks: somebody is waiting.
 STOP_LIMIT = 10
 MISSED_LIMIT_AFTER_STOP = 3
@@ -46,8 +49,12 @@ class Pulse:
         self._n_stopping = self._n_stopping + 1 if state == "stopping" else 0
         self._n_missed = 0 if self._is_heard or state in _WITHOUT_WORKER else self._n_missed + 1
         self._is_heard = False
-        limit = MISSED_LIMIT_AFTER_STOP if self._n_stopping >= STOP_LIMIT else MISSED_LIMIT
-        return self._n_missed >= limit
+        return self._n_missed >= self._limit(state)
+
+    def _limit(self, state):
+        if state in _LOADING:
+            return MISSED_LIMIT_LOADING
+        return MISSED_LIMIT_AFTER_STOP if self._n_stopping >= STOP_LIMIT else MISSED_LIMIT
 
 
 class Restarts:
