@@ -1,4 +1,4 @@
-"""`python3 -m tests` (the test command) and `python3 -m tests drive` (the page from the command line)."""
+"""`python3 -m tests` (the test command), `... drive` (the page from the command line), `... bench` (its speed)."""
 
 import os
 import shutil
@@ -19,10 +19,12 @@ def main(arguments):
         if python is None:
             sys.exit("Python 3.11 or newer is needed; this is %d.%d." % sys.version_info[:2])  # noqa: UP031
         os.execv(python, [python, "-m", "tests", *arguments])
-    from tests.runner import command, driving
+    from tests.runner import benching, command, driving
 
     if arguments[:1] == ["drive"]:
         return driving.main(arguments[1:])
+    if arguments[:1] == ["bench"]:
+        return benching.main(arguments[1:])
     return command.main(arguments)
 
 
