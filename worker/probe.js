@@ -4,7 +4,10 @@
  */
 
 import { Gpu } from "./gpu.js";
-import { named } from "./wait.js";
+import { named, within } from "./wait.js";
+
+const ADAPTER_MS = 10_000;
+const DEVICE_MS = 10_000;
 
 /** What the kernels use, whatever the model; what a model needs beyond it is checked by its memory plan. */
 const REQUIRED = {
@@ -25,7 +28,7 @@ export async function probe() {
   if (!navigator.gpu) {
     return incapable("This browser has no WebGPU.", "Use a current Chrome or Edge; on Linux, WebGPU may need to be enabled.");
   }
-  const adapter = await requestAdapter();
+  const adapter = await requestAdapter().catch(() => null);
   if (!adapter) {
     return incapable(
       "This browser found no GPU it can use.",
@@ -53,7 +56,15 @@ export async function openGpu() {
   const adapter = await requestAdapter();
   if (!adapter) throw named("OperationError", "the browser found no GPU it can use any more");
   const requiredLimits = Object.fromEntries(Object.keys(REQUIRED).map((limit) => [limit, adapter.limits[limit]]));
-  return new Gpu(await adapter.requestDevice({ requiredLimits }), describe(adapter));
+  const opening = adapter.requestDevice({ requiredLimits });
+  const late = named("DeviceTimeout", `opening the GPU took more than ${DEVICE_MS} ms`);
+  try {
+    return new Gpu(await within(opening, DEVICE_MS, late), describe(adapter));
+  } catch (error) {
+    // When it comes after all, nobody waits for it.
+    opening.then((device) => device.destroy(), () => {});
+    throw error;
+  }
 }
 
 /**
@@ -63,7 +74,8 @@ export async function openGpu() {
  */
 async function requestAdapter() {
   for (let attempt = 0; attempt < 5; attempt++) {
-    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    const request = navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    const adapter = await within(request, ADAPTER_MS, named("DeviceTimeout", `no GPU was found in ${ADAPTER_MS} ms`));
     if (adapter) return adapter;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

@@ -4,7 +4,10 @@
  * Python heap. The file is behind a URL of this server, or one that the user chose.
  */
 
-import { named } from "./wait.js";
+import { named, within } from "./wait.js";
+
+/** How long the server may say nothing. */
+const SILENCE_MS = 30_000;
 
 /** A model file. */
 export class Source {
@@ -52,7 +55,7 @@ export class Source {
     const last = Math.min(end, this.size);
     if (start >= last) return new Uint8Array();
     const stream = await this.#open(start, last);
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    return new Uint8Array(await heard(new Response(stream).arrayBuffer()));
   }
 
   /**
@@ -110,7 +113,7 @@ export class ByteStream {
    */
   async #take(most) {
     while (this.#rest.length === 0) {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await heard(this.#reader.read());
       if (done) throw named("SourceError", "the file ended early");
       this.#rest = value;
     }
@@ -126,7 +129,16 @@ export class ByteStream {
  * @returns {Promise<Response>}
  */
 async function request(url, init) {
-  const response = await fetch(url, init);
+  const response = await heard(fetch(url, init));
   if (!response.ok) throw named("SourceError", `${url}: the server answered ${response.status} ${response.statusText}`);
   return response;
+}
+
+/**
+ * @template T
+ * @param {Promise<T>} promise of bytes
+ * @returns {Promise<T>}
+ */
+function heard(promise) {
+  return within(promise, SILENCE_MS, named("SourceError", `nothing was heard of the file for ${SILENCE_MS} ms`));
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * The only place in the worker that waits for the GPU: every wait races the device's loss and a deadline.
+ * The only place in the worker that waits for the GPU or the network: every wait has a deadline, and one for a device
+ * races its loss too.
  *
  * After a loss most promises of WebGPU still resolve, or never settle at all; `device.lost` alone tells (WebGPU
  * specification, "Errors & Debugging"). The rejections are named, so that Python can tell them apart.
@@ -49,10 +50,26 @@ export class Guard {
           settle();
           resolve(value);
         },
-        (error) => setTimeout(() => fail(error), LOSS_GRACE_MS),
+        // Pyodide takes a GPUPipelineError for no error at all, and whoever waits for it waits for ever (measured).
+        (error) => setTimeout(() => fail(named(error.name, error.message)), LOSS_GRACE_MS),
       );
     });
   }
+}
+
+/**
+ * Waits for what is not a device's, with a deadline.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} deadlineMs
+ * @param {Error} late what to fail with
+ * @returns {Promise<T>}
+ */
+export function within(promise, deadlineMs, late) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late), deadlineMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 /**

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from clutch.engine.lifecycle import EngineState
 from tests.support.fake_platform import only
 
@@ -64,6 +66,74 @@ def test_generate_and_unload(new_driver):
         assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
 
     asyncio.run(story())
+
+
+def test_continue_and_stop(new_driver, golden):
+    async def story():
+        driver = await loaded_driver(new_driver)
+        await driver.generate(max_tokens=3)
+        n_submits = driver.platform.script.calls["submit"]
+        n_events = len(driver.platform.events)
+        await driver.send("continue", request_id=3, epoch=0)
+        await driver.send("stop", request_id=3)
+        await driver.engine.idle()
+        finished = only(driver.platform.events[n_events:], "finished")
+        assert (finished["reason"], finished["output_ids"]) == ("abort", golden[1][:3])
+        assert driver.platform.script.calls["submit"] == n_submits
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("n_turns", range(3, 15))
+def test_what_follows_a_refused_request_is_reset_too(new_driver, n_turns):
+    async def story():
+        driver = await loaded_driver(new_driver)
+        await driver.send("generate", request_id=2, epoch=0, messages=[], params={})
+        await begin(driver, 3)
+        for _ in range(n_turns):
+            await asyncio.sleep(0)
+        assert driver.engine.state is EngineState.GENERATING
+        await driver.send("reset", epoch=1)
+        state = driver.platform.events[-1]
+        assert (state["state"], state["epoch"], state["kv_length"]) == ("ready", 1, 0)
+        assert only(driver.platform.events, "finished")["reason"] == "abort"
+
+    asyncio.run(story())
+
+
+def test_generate_and_a_lost_gpu(new_driver, golden):
+    async def story():
+        driver = await loaded_driver(new_driver)
+        # The browser says so before the request has run.
+        driver.platform.devices[0].lose()
+        await begin(driver)
+        await asyncio.sleep(0)
+        await driver.engine.idle()
+        assert only(driver.platform.events, "finished")["output_ids"] == golden[1]
+        assert [device.is_destroyed for device in driver.platform.devices] == [True, False]
+        assert only(driver.platform.events, "notice")["code"] == "E500"
+
+    asyncio.run(story())
+
+
+def test_unload_and_a_lost_gpu(new_driver):
+    async def story(n_turns):
+        driver = await loaded_driver(new_driver)
+        await begin(driver)
+        unload = asyncio.ensure_future(driver.send("unload"))
+        for _ in range(n_turns):
+            await asyncio.sleep(0)
+        if not driver.platform.devices[0].is_destroyed:
+            driver.platform.devices[0].lose()
+        await unload
+        await driver.engine.idle()
+        assert driver.engine.state is EngineState.EMPTY
+        assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
+        assert all(device.is_destroyed for device in driver.platform.devices)
+        assert "error" not in [event["kind"] for event in driver.platform.events]
+
+    for n_turns in range(8):
+        asyncio.run(story(n_turns))
 
 
 def test_load_and_generate(new_driver):

@@ -48,6 +48,8 @@ class FakePlatform:
         self.sources = []
         self.device_options = device_options
         self._now = 0.0
+        # What the clock advances at each look; more than a frame, so that every token has a delta of its own.
+        self.tick_s = 0.02
 
     async def open_device(self):
         self.devices.append(FakeDevice(self.script, **self.device_options))
@@ -71,8 +73,7 @@ class FakePlatform:
         self.events.append(json.loads(protocol.encode(protocol.EVENTS, kind, **fields)))
 
     def clock(self):
-        # More than a frame: every token has a delta of its own.
-        self._now += 0.02
+        self._now += self.tick_s
         return self._now
 
 

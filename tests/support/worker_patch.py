@@ -4,6 +4,7 @@ The request for the worker is answered with a two-line module that imports the s
 under another address. Static imports run before the first message is delivered, so that none is lost.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,16 @@ _ASK = """() => new Promise(resolve => {
 })"""
 
 
-def patch_worker(context: BrowserContext, script: str | Path) -> None:
-    """Let every worker of `context` run `script` (source text or a file) first."""
-    source = script.read_text(encoding="utf-8") if isinstance(script, Path) else script
+def patch_worker(context: BrowserContext, script: str | Path | Callable[[], str]) -> None:
+    """Let every worker of `context` run `script` first: source text, a file, or a function asked for each worker."""
+
+    def source() -> str:
+        if isinstance(script, Path):
+            return script.read_text(encoding="utf-8")
+        return script if isinstance(script, str) else script()
+
     context.route(_WORKER, lambda route: _answer(route, _WRAPPER))
-    context.route(_SCRIPT, lambda route: _answer(route, source))
+    context.route(_SCRIPT, lambda route: _answer(route, source()))
 
 
 def counts(page: Page) -> dict[str, Any]:

@@ -17,6 +17,8 @@ _BY_NAME: dict[str, tuple[type[ClutchError], str]] = {
     "NotFoundError": (SourceError, "The file has moved or changed; choose it again."),
     "NotReadableError": (SourceError, "The file has moved or changed; choose it again."),
     "OperationError": (CapabilityError, "Reload the page, or restart the browser."),
+    # What JavaScript says when it cannot have an array that long.
+    "RangeError": (OutOfMemory, "Close other tabs, or choose a smaller model."),
     "OutOfMemory": (OutOfMemory, "Close other tabs, or choose a smaller model or context."),
 }
 

@@ -4,6 +4,7 @@ Buffers, pipelines and bind groups are made from here, one FFI call each, at loa
 `worker/replay.js`, one FFI call a step.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,19 @@ async def open_device(wgsl_root: Path) -> "WebGPUDevice":
     Raises:
         CapabilityError: there is no adapter any more, or it gives no device.
     """
-    with translated():
-        return WebGPUDevice(await clutch_worker.openGpu(), wgsl_root)
+    opening = asyncio.ensure_future(clutch_worker.openGpu())
+    try:
+        with translated():
+            return WebGPUDevice(await asyncio.shield(opening), wgsl_root)
+    except asyncio.CancelledError:
+        # A promise cannot be cancelled: the device still comes.
+        opening.add_done_callback(_give_back)
+        raise
+
+
+def _give_back(opening: asyncio.Future[Any]) -> None:
+    if opening.exception() is None:
+        opening.result().close()
 
 
 class WebGPUDevice:

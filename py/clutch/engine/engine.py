@@ -161,9 +161,12 @@ class Engine:
                         while not await self._placed(cancellation, EngineState.GENERATING):
                             pass
             except Interrupted:
-                pass
+                answer.cut()
+                turn.output_ids = list(answer.token_ids)
             turn.reason = outcome.reason
+            # Acknowledged at once; what is in flight is discarded, and READY waits for it.
             reply.finish(outcome, answer, turn, conversation)
+            await outcome.drain()
         finally:
             self._settle()
 

@@ -42,10 +42,19 @@ class Request:
 
 @dataclass
 class Outcome:
-    """How it ended: a finish reason, and the largest logits when they were asked for."""
+    """How it ended: a finish reason, the largest logits when they were asked for, and steps that are still in flight.
+
+    Those are discarded already; `drain` waits for them, and must be called before the next request.
+    """
 
     reason: str = ABORT
     top_logits: list[tuple[int, float]] | None = None
+    pipeline: Pipeline | None = None
+
+    async def drain(self) -> None:
+        """Wait until the GPU is idle."""
+        if self.pipeline is not None:
+            await self.pipeline.drain()
 
 
 async def generate(
@@ -77,7 +86,7 @@ async def generate(
             outcome.top_logits = _largest(await runner.logits(), request.top_logits)
 
         token_id = first
-        pipeline = Pipeline(runner, len(sequence), end)
+        pipeline = outcome.pipeline = Pipeline(runner, len(sequence), end)
         try:
             # Asked once a token: nothing waits between here and the submits in `next`.
             while not request.is_stopped():
@@ -93,8 +102,9 @@ async def generate(
                     break
                 session.commit([token_id])
                 token_id = result.token_id
-        finally:
+        except BaseException:
             await pipeline.drain()
+            raise
         if outcome.reason == ABORT:
             answer.cut()
         return outcome

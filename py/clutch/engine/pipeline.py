@@ -32,7 +32,7 @@ class Pipeline:
         return await self._in_flight.popleft() if self._in_flight else None
 
     async def drain(self) -> None:
-        """Wait for what is in flight and discard it: a submitted step cannot be recalled, nor can its failure matter."""
+        """Wait for what is in flight and discard it: a step cannot be recalled, and its failure cannot matter."""
         while self._in_flight:
             with suppress(DeviceLost, DeviceTimeout):
                 await self._in_flight.popleft()
