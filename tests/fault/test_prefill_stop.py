@@ -105,7 +105,7 @@ def test_a_software_adapter_has_a_second(reading, whole):
         driver, chunks = await reading(100, is_fallback=True)
         assert only(await ask(driver), "finished")["output_ids"] == whole
         sizes = prefill_sizes(chunks)
-        assert sizes[:5] == [8, 16, 32, 64, 72] and set(sizes[4:-1]) == {72}
+        assert sizes[:5] == [8, 16, 32, 64, 64] and set(sizes[4:-1]) == {64}
 
     asyncio.run(story())
 

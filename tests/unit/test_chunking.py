@@ -27,7 +27,7 @@ def test_a_slow_gpu_gets_one_tile():
     assert sizes(1e6, 3) == [8, 8, 8]
 
 
-@pytest.mark.parametrize(("ms_a_tile", "tokens"), [(25, 8), (12.5, 16), (10, 16), (8, 24), (5, 40), (1, 128)])
+@pytest.mark.parametrize(("ms_a_tile", "tokens"), [(25, 8), (12.5, 16), (10, 16), (5, 32), (1, 128)])
 def test_it_settles_at_what_fits_the_target(ms_a_tile, tokens):
     assert sizes(ms_a_tile, 9)[-3:] == [tokens] * 3
 
@@ -41,10 +41,18 @@ def test_a_gpu_that_becomes_slow_gets_less_at_once():
     assert sizer.tokens == 8
 
 
-def test_a_last_chunk_that_is_not_full_counts_as_whole_tiles():
+def test_a_last_chunk_that_is_shorter_says_nothing():
     sizer = ChunkSizer(128, 25)
-    sizer.observe(3, 12.5)
+    sizer.observe(8, 1)
+    sizer.observe(3, 1e6)
     assert sizer.tokens == 16
+
+
+def test_a_gpu_whose_steps_cost_the_same_whatever_their_size_gets_large_ones():
+    sizer = ChunkSizer(128, 25)
+    for _ in range(5):
+        sizer.observe(sizer.tokens, 15)
+    assert sizer.tokens == 128
 
 
 @given(
