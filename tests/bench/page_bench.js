@@ -87,12 +87,13 @@ window.clutchBench = (() => {
     const ready = finished.then(() => until(isReady, "ready after stop"));
     const at = click("stop");
     const end = await finished;
-    await ready;
+    const idle = await ready;
     observer.disconnect();
     const late = seen((message) => isNewText(message) && message.at > at);
     return {
       stop_to_last_token_ms: lastShownAt === null ? 0 : lastShownAt - at,
       stop_to_acknowledged_ms: end.at - at,
+      stop_to_gpu_idle_ms: idle.at - at,
       tokens_after_stop: countTokens(late),
       step_ms: end.timings.step_ms ?? null,
     };

@@ -7,8 +7,8 @@ from typing import Any
 from tests.bench.statistics import Spread, spread
 
 GPU_IDLE = (
-    "Stop is acknowledged after every submitted step has been read back (engine/generation.py drains the pipeline, "
-    "and prefill awaits each chunk), so the acknowledgement is also the moment from which the GPU is idle."
+    "Stop is acknowledged as soon as it is seen; the engine is ready again when every submitted step has been read back "
+    "(engine/generation.py), so `ready` is the moment from which the GPU is idle."
 )
 # In the order of the table; what a phase does not measure it leaves out. The unit is ms, except of tokens_*.
 MEASURES = {
@@ -47,8 +47,6 @@ class Phase:
             values = found.get(name)
             values = values if isinstance(values, list) else [values]
             self.samples.setdefault(name, []).extend(value for value in values if value is not None)
-        if found.get("stop_to_acknowledged_ms") is not None:
-            self.samples["stop_to_gpu_idle_ms"].append(found["stop_to_acknowledged_ms"])
         n_tokens = found.get("prompt_tokens")
         if n_tokens is not None:
             low, high = self.prompt_tokens or (n_tokens, n_tokens)
