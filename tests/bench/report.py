@@ -7,8 +7,8 @@ from typing import Any
 from tests.bench.statistics import Spread, spread
 
 GPU_IDLE = (
-    "Stop is acknowledged as soon as it is seen; the engine is ready again when every submitted step has been read back "
-    "(engine/generation.py), so `ready` is the moment from which the GPU is idle."
+    "Stop is acknowledged as soon as it is seen; the engine is ready again when every submitted step has been read "
+    "back (engine/generation.py), so `ready` is the moment from which the GPU is idle."
 )
 # In the order of the table; what a phase does not measure it leaves out. The unit is ms, except of tokens_*.
 MEASURES = {

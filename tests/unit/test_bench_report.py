@@ -35,10 +35,6 @@ def test_lists_are_joined_and_nothing_is_no_sample():
     assert "step_ms" not in spreads and "reset_idle_ms" not in spreads
 
 
-def test_the_gpu_is_idle_when_stop_is_acknowledged():
-    spreads = phase().spreads()
-
-
 def test_measures_keep_the_order_of_the_table():
     names = list(phase().spreads())
     assert names == [name for name in MEASURES if name in names]
