@@ -116,7 +116,8 @@ class World:
 
     async def do(self, command, argument, turns):
         request_id = self._request_id(command, argument)
-        self.model.do(command, argument, request_id, self._is_settled)
+        happens = command != "lose" or self._living_device() is not None
+        self.model.do(command if happens else "nothing", argument, request_id, self._is_settled)
         asked = {"request_id": request_id, "epoch": self._epoch}
         match command:
             case "load":
@@ -184,9 +185,16 @@ class World:
         self._inbox.put_nowait(protocol.encode(protocol.REQUESTS, kind, **fields))
 
     def _lose(self):
+        device = self._living_device()
+        if device is not None:
+            device.lose()
+
+    def _living_device(self):
+        """Return the device that can be lost: the same one is not lost twice."""
         for device in self.platform.devices[-1:]:
             if not device.is_destroyed and not device.is_lost:
-                device.lose()
+                return device
+        return None
 
     def _others(self):
         return {task for task in asyncio.all_tasks() if task.get_name() not in ("serve", "story")}
