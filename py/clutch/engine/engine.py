@@ -132,8 +132,7 @@ class Engine:
         reply, cancellation = self._accept(message)
         try:
             await cancellation.waiting_for(self._open(message, file))
-            while not await self._placed(cancellation, EngineState.LOADING):
-                pass
+            await self._placed(cancellation, EngineState.LOADING)
             self._lifecycle.to(EngineState.READY)
         except Interrupted:
             reply.abort()
@@ -158,8 +157,7 @@ class Engine:
                         break
                     except GPU_FAILED as failure:
                         self._lose(failure)
-                        while not await self._placed(cancellation, EngineState.GENERATING):
-                            pass
+                        await self._placed(cancellation, EngineState.GENERATING)
             except Interrupted:
                 answer.cut()
                 turn.output_ids = list(answer.token_ids)
@@ -220,24 +218,24 @@ class Engine:
 
     # The GPU ----------------------------------------------------------------------------------------------------
 
-    async def _placed(self, cancellation: Cancellation, next_state: EngineState) -> bool:
-        """Place the model on a new device; False when that one was lost as well, and another may be tried.
+    async def _placed(self, cancellation: Cancellation, next_state: EngineState) -> None:
+        """Place the model on a new device, and on another when that one is lost as well.
 
         Raises:
             Interrupted: the request was stopped.
             ClutchError: it cannot be placed.
         """
-        was_lost = self.state is EngineState.LOST
-        try:
-            await cancellation.waiting_for(self._place())
-        except GPU_FAILED as failure:
-            self._lose(failure)
-            return False
+        while True:
+            was_lost = self.state is EngineState.LOST
+            try:
+                await cancellation.waiting_for(self._place())
+                break
+            except GPU_FAILED as failure:
+                self._lose(failure)
         if was_lost:
             self._lifecycle.to(next_state)
             back = DeviceLost("The GPU was lost and is back; everything goes on.")
             self.report(back, None if cancellation.request_id == _NOBODY else cancellation.request_id, kind="notice")
-        return True
 
     async def _place(self) -> None:
         file, conversation = self._file, self._conversation
@@ -283,8 +281,7 @@ class Engine:
         cancellation = self._cancellation = Cancellation(_NOBODY, self._mark)
         try:
             self._lose(DeviceLost("The GPU was lost.", hint="Load the model again."))
-            while not await self._placed(cancellation, EngineState.READY):
-                pass
+            await self._placed(cancellation, EngineState.READY)
         except Interrupted:
             pass
         finally:
