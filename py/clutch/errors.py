@@ -112,7 +112,7 @@ class NotReadyError(RequestError):
 
 
 class ContextLengthError(RequestError):
-    """The prompt does not fit the context."""
+    """The prompt, or the context asked for, is longer than there is room."""
 
     code = "E603"
 
@@ -127,6 +127,24 @@ class PoolExhausted(RequestError):
     """The KV pool has too few free pages."""
 
     code = "E605"
+
+
+class NoSuchSession(RequestError):
+    """The session was never opened, or is closed."""
+
+    code = "E606"
+
+
+class TooManySessions(RequestError):
+    """All places for sessions are taken, or this one is."""
+
+    code = "E607"
+
+
+class SavedSessionError(ClutchError):
+    """A saved session is damaged, or belongs to another model."""
+
+    code = "E608"
 
 
 class WorkerCrashed(ClutchError):

@@ -24,26 +24,54 @@ MAX_MESSAGE_CHARS = 4_000_000
 # MicroPython 1.27 misreads the surrogate escapes that CPython writes for an emoji (measured), and writes none itself.
 _WRITE_PLAIN = {} if sys.implementation.name == "micropython" else {"ensure_ascii": False}
 
+# Sessions are numbered 0 to MAX_SESSIONS - 1. Session 0 is always open, and is meant where a message names none.
+MAX_SESSIONS = 16
+
 # Page -> worker.
 REQUESTS = {
-    # `url` is relative to the page; without it the File beside the message is read.
-    "load": {"request_id": (_INT, True), "url": (_STR, False), "context_length": (_INT, False)},
-    # `messages` go through the chat template, `prompt` is raw text; exactly one of the two.
+    # `url` is relative to the page; without it the File beside the message is read. `pool_positions` is the room of
+    # all sessions together; `kv_format` is how keys and values are kept, "f16" or "q8".
+    "load": {
+        "request_id": (_INT, True),
+        "url": (_STR, False),
+        "context_length": (_INT, False),
+        "pool_positions": (_INT, False),
+        "kv_format": (_STR, False),
+    },
+    # `messages` go through the chat template, `prompt` is raw text; exactly one of the two. `overflow` is what happens
+    # when the context is full: "stop", or "drop_oldest" turns. Without `reuse` everything is computed anew.
     "generate": {
         "request_id": (_INT, True),
         "epoch": (_INT, True),
+        "session": (_INT, False),
         "messages": (_LIST, False),
         "prompt": (_STR, False),
         "params": (_DICT, True),
         "top_logits": (_INT, False),
+        "overflow": (_STR, False),
+        "reuse": (_BOOL, False),
     },
     # Goes on with the last answer, from the kept keys and values; `params` replace some of its parameters.
-    "continue": {"request_id": (_INT, True), "epoch": (_INT, True), "params": (_DICT, False)},
-    # Stops this request and all before it: a `load`, a `generate`, a `continue`, running or not yet begun.
-    "stop": {"request_id": (_INT, True)},
+    "continue": {"request_id": (_INT, True), "epoch": (_INT, True), "session": (_INT, False), "params": (_DICT, False)},
+    # Stops this request of the session and all before it: a `load`, a `generate`, a `continue`, running or to come.
+    "stop": {"request_id": (_INT, True), "session": (_INT, False)},
     # `wipe` also overwrites the keys and values on the GPU.
-    "reset": {"epoch": (_INT, True), "wipe": (_BOOL, False)},
+    "reset": {"epoch": (_INT, True), "session": (_INT, False), "wipe": (_BOOL, False)},
     "unload": {},
+    # A new, empty session, or one that begins as a copy of `source`.
+    "open_session": {"session": (_INT, True), "epoch": (_INT, True), "source": (_INT, False)},
+    "close_session": {"session": (_INT, True)},
+    # `page` is what the page wants back with the session, such as its transcript; `with_kv` keeps keys and values too.
+    "save_session": {
+        "session": (_INT, True),
+        "name": (_STR, True),
+        "page": (_DICT, True),
+        "with_kv": (_BOOL, False),
+    },
+    # Into an open session, in place of what it holds.
+    "restore_session": {"session": (_INT, True), "epoch": (_INT, True), "name": (_STR, True)},
+    "list_saved": {},
+    "delete_saved": {"name": (_STR, True)},
 }
 
 # Worker -> page.
@@ -51,14 +79,15 @@ EVENTS = {
     # Once a second while the worker's event loop turns; its absence is how the page notices a hang.
     "heartbeat": {},
     "capabilities": {"adapter": (_DICT, True), "shared_memory": (_BOOL, True)},
-    # `phase` is a key of the page's strings; `unit` is "bytes", "kernels" or "".
+    # `phase` is a key of the page's strings; `unit` is "bytes", "kernels" or "". Without a session it is the engine's.
     "progress": {
         "phase": (_STR, True),
         "done": (_NUMBER, True),
         "total": (_NUMBER, True),
         "unit": (_STR, True),
+        "session": (_INT, False),
     },
-    "state": {"state": (_STR, True), "epoch": (_INT, True), "kv_length": (_INT, True)},
+    "state": {"state": (_STR, True), "session": (_INT, True), "epoch": (_INT, True), "kv_length": (_INT, True)},
     "loaded": {
         "model": (_DICT, True),
         "memory": (_DICT, True),
@@ -66,17 +95,38 @@ EVENTS = {
         "timings": (_DICT, True),
         "self_test": (_DICT, True),
     },
+    # The KV pool in pages: `cells` has a character a page, see `kv/gauges.py`; `utilisation` is None while it is empty.
+    "pool": {
+        "page_positions": (_INT, True),
+        "total": (_INT, True),
+        "used": (_INT, True),
+        "shared": (_INT, True),
+        "cached": (_INT, True),
+        "free": (_INT, True),
+        "utilisation": ((int, float, type(None)), True),
+        "cells": (_STR, True),
+    },
     # `text` is the answer so far: empty for `generate`, what is kept for `continue`.
     "started": {
         "request_id": (_INT, True),
+        "session": (_INT, True),
         "epoch": (_INT, True),
         "text": (_STR, True),
         "prompt_ids": (_LIST, True),
         "num_cached_tokens": (_INT, True),
     },
+    # The oldest turns were left out, to make room: so many messages of the chat; what is left has so many tokens.
+    "trimmed": {
+        "request_id": (_INT, True),
+        "session": (_INT, True),
+        "epoch": (_INT, True),
+        "dropped_messages": (_INT, True),
+        "prompt_tokens": (_INT, True),
+    },
     # `seq_no` counts the deltas of one request from 0.
     "delta": {
         "request_id": (_INT, True),
+        "session": (_INT, True),
         "epoch": (_INT, True),
         "seq_no": (_INT, True),
         "text": (_STR, True),
@@ -85,6 +135,7 @@ EVENTS = {
     # Exactly one a request, unless the request ended with `error`; a `load` has one only when it was stopped.
     "finished": {
         "request_id": (_INT, True),
+        "session": (_INT, True),
         "epoch": (_INT, True),
         "reason": (_STR, True),
         "output_ids": (_LIST, True),
@@ -94,9 +145,30 @@ EVENTS = {
         "ledger": (_DICT, True),
         "top_logits": (_LIST, False),
     },
-    # Something went wrong and was mended: the same fields as an error, but everything goes on.
+    "opened": {
+        "session": (_INT, True),
+        "epoch": (_INT, True),
+        "source": (_OPTIONAL_INT, True),
+        "kv_length": (_INT, True),
+    },
+    "closed": {"session": (_INT, True)},
+    # What is kept in this browser, oldest first: [{name, size_bytes}]; after `list_saved` and after every change.
+    "saved": {"sessions": (_LIST, True)},
+    # `end` is how the last answer ended, "" without one: whether `continue` is possible, as after `finished`.
+    "restored": {
+        "session": (_INT, True),
+        "epoch": (_INT, True),
+        "name": (_STR, True),
+        "page": (_DICT, True),
+        "end": (_STR, True),
+        "output_tokens": (_INT, True),
+        "kv_length": (_INT, True),
+    },
+    # Something went wrong and was mended: the same fields as an error, but everything goes on. `request_id` and
+    # `session` say whose it is; None: the engine's.
     "notice": {
         "request_id": (_OPTIONAL_INT, True),
+        "session": (_OPTIONAL_INT, True),
         "epoch": (_INT, True),
         "code": (_STR, True),
         "message": (_STR, True),
@@ -105,6 +177,7 @@ EVENTS = {
     },
     "error": {
         "request_id": (_OPTIONAL_INT, True),
+        "session": (_OPTIONAL_INT, True),
         "epoch": (_INT, True),
         "code": (_STR, True),
         "message": (_STR, True),

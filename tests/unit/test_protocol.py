@@ -95,7 +95,7 @@ def test_an_unknown_field(table, kind):
 def test_an_unknown_kind(kind):
     with pytest.raises(RequestError, match="Unknown message kind") as refused:
         decode(REQUESTS, json.dumps({"kind": kind}))
-    assert "generate, load, reset, stop, unload" in refused.value.hint
+    assert ", ".join(sorted(REQUESTS)) in refused.value.hint
     with pytest.raises(RequestError):
         decode(REQUESTS, "{}")
 
