@@ -26,7 +26,7 @@ def test_it_holds_the_pages_that_its_positions_need(steps):
                 table.reserve(number)
             assert table.pages == before
         elif what == "reserve":
-            assert table.reserve(number) == len(before)
+            assert table.reserve(number) is None
             assert table.pages[: len(before)] == before
             assert len(table.pages) == max(len(before), pages_of(number))
         elif what == "commit":
@@ -76,3 +76,93 @@ def test_two_tables_never_share_a_page_unasked():
     assert set(one.pages).isdisjoint(other.pages)
     with pytest.raises(PoolExhausted):
         other.reserve(33)
+
+
+def test_the_gpu_is_told_what_changed_since_it_was_told_last():
+    pool = Pool(N_PAGES)
+    table = BlockTable(pool)
+    table.reserve(20)
+    assert table.take_changes() == (0, table.pages)
+    assert table.take_changes() == (2, [])
+    table.reserve(33)
+    assert table.take_changes() == (2, table.pages[2:])
+    table.commit(20)
+    table.truncate(16)
+    assert table.take_changes() == (1, [])
+    table.reserve(40)
+    assert table.take_changes() == (1, table.pages[1:])
+
+
+def test_a_fork_shares_every_page_and_whoever_writes_first_copies_the_last():
+    pool = Pool(4)
+    table = BlockTable(pool)
+    table.reserve(20)
+    table.commit(20)
+    fork = table.fork()
+    assert fork.pages == table.pages
+    assert pool.n_free == 2
+    copy = fork.reserve(21)
+    assert (copy.source, copy.target) == (table.pages[1], fork.pages[1])
+    assert fork.pages[0] == table.pages[0] != fork.pages[1] != table.pages[1]
+    assert fork.take_changes() == (0, fork.pages)
+    # Now the page is its own, and the other's is the other's.
+    assert fork.reserve(22) is None
+    assert table.reserve(21) is None
+
+
+def test_a_fork_at_the_end_of_a_page_copies_nothing():
+    pool = Pool(4)
+    table = BlockTable(pool)
+    table.reserve(16)
+    table.commit(16)
+    fork = table.fork()
+    assert fork.reserve(17) is None
+    assert table.reserve(17) is None
+    assert pool.n_free == 1
+
+
+def test_nothing_changes_when_there_is_no_page_for_the_copy():
+    pool = Pool(1)
+    table = BlockTable(pool)
+    table.reserve(4)
+    table.commit(4)
+    fork = table.fork()
+    with pytest.raises(PoolExhausted):
+        fork.reserve(5)
+    assert fork.pages == table.pages
+    assert pool.references(table.pages[0]) == 2
+
+
+def cut_indexed_page(n_pages):
+    pool = Pool(n_pages)
+    table = BlockTable(pool)
+    table.reserve(16)
+    table.commit(16)
+    pool.index.add(b"key", table.pages[0])
+    table.truncate(7)
+    return table, pool
+
+
+def test_a_page_that_can_be_found_is_not_overwritten():
+    table, pool = cut_indexed_page(2)
+    copy = table.reserve(8)
+    assert (copy.source, copy.target) == (pool.index.find(b"key"), table.pages[0])
+    assert pool.n_cached == 1
+
+
+def test_unless_there_is_no_room_for_a_copy():
+    table, pool = cut_indexed_page(1)
+    assert table.reserve(8) is None
+    assert pool.index.find(b"key") is None
+
+
+def test_the_gpu_is_told_of_a_copy():
+    pool = Pool(4)
+    table = BlockTable(pool)
+    table.reserve(20)
+    table.commit(20)
+    table.take_changes()
+    fork = table.fork()
+    table.reserve(21)
+    assert table.take_changes() == (1, table.pages[1:])
+    assert fork.pages[1] != table.pages[1]

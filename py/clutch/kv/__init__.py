@@ -1,1 +1,1 @@
-"""The KV cache: a pool of pages, and the block table that strings them together."""
+"""The KV cache: a pool of pages with an index of prefixes, block tables, and the sequences that they belong to."""
