@@ -13,18 +13,6 @@ override SPLITS: u32;
 
 const PAGE = 16u;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> sums: array<vec4f>;
 @group(0) @binding(1) var<storage, read> norms: array<vec2f>;
 @group(0) @binding(2) var<storage, read_write> attended: array<vec4f>;
@@ -37,7 +25,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (head >= N_HEADS || token >= step.n_tokens) {
     return;
   }
-  let pages = (step.position + token + PAGE) / PAGE;
+  let pages = (position_of(token) + PAGE) / PAGE;
   let pages_per_split = (pages + SPLITS - 1u) / SPLITS;
   let splits = (pages + pages_per_split - 1u) / pages_per_split;
   let first = (token * N_HEADS + head) * SPLITS;

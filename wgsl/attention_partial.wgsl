@@ -1,11 +1,11 @@
 // attention_partial.wgsl: softmax(q k / sqrt(d)) v of one head over one split of the context, not yet normalised
 //            (Milakov & Gimelshein 2018, online softmax; Dao et al. 2023, Flash-Decoding)
-// shapes     q (T, N_HEADS, HEAD_DIM) f32; kv pages as in qkv.wgsl; table u32; sums (T, N_HEADS, SPLITS, HEAD_DIM) f32;
+// shapes     q (T, N_HEADS, HEAD_DIM) f32; kv, table as in qkv.wgsl; sums (T, N_HEADS, SPLITS, HEAD_DIM) f32;
 //            norms (T, N_HEADS, SPLITS) of (largest score, sum of exp(score - largest))
 // bindings   0 q read | 1 kv read | 2 table read | 3 sums read_write | 4 norms read_write
 // overrides  N_HEADS, N_KV_HEADS, HEAD_DIM, SPLITS
 // dispatch   (N_HEADS SPLITS, T): one thread a split; splits are whole pages, unused splits return at once
-// needs      no features
+// needs      a KV format
 // reference  tests/support/kernel_reference.py: attention_partial; nmse 1e-6
 
 override N_HEADS: u32;
@@ -15,27 +15,11 @@ override SPLITS: u32;
 
 const PAGE = 16u;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> q: array<vec4f>;
-@group(0) @binding(1) var<storage, read> kv: array<vec2<u32>>;
+@group(0) @binding(1) var<storage, read> kv: array<u32>;
 @group(0) @binding(2) var<storage, read> table: array<u32>;
 @group(0) @binding(3) var<storage, read_write> sums: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> norms: array<vec2f>;
-
-fn halves(words: vec2<u32>) -> vec4f {
-  return vec4f(unpack2x16float(words.x), unpack2x16float(words.y));
-}
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -45,7 +29,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (head >= N_HEADS || token >= step.n_tokens) {
     return;
   }
-  let length = step.position + token + 1u;
+  let length = position_of(token) + 1u;
   let pages = (length + PAGE - 1u) / PAGE;
   let pages_per_split = (pages + SPLITS - 1u) / SPLITS;
   let first_page = split * pages_per_split;
@@ -53,7 +37,8 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     return;
   }
   let vectors = HEAD_DIM / 4u;
-  let row = N_KV_HEADS * vectors;
+  let row = N_KV_HEADS * head_words();
+  let table_offset = step.sequences[sequence_of(token)].table_offset;
   let kv_head = head / (N_HEADS / N_KV_HEADS);
   let q_at = (token * N_HEADS + head) * vectors;
   let out = (token * N_HEADS + head) * SPLITS + split;
@@ -62,7 +47,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   var largest = -3.0e38;
   var norm = 0.0;
   for (var p = first_page; p < min(first_page + pages_per_split, pages); p++) {
-    let keys = table[step.table_offset + p] * 2u * PAGE * row + kv_head * vectors;
+    let keys = table[table_offset + p] * 2u * PAGE * row + kv_head * head_words();
     let values = keys + PAGE * row;
     let filled = min(PAGE, length - p * PAGE);
     var weights: array<f32, 16>;
@@ -70,17 +55,19 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     for (var j = 0u; j < filled; j++) {
       var score = 0.0;
       for (var i = 0u; i < vectors; i++) {
-        score += dot(q[q_at + i], halves(kv[keys + j * row + i]));
+        score += dot(q[q_at + i], four_at(keys + j * row, i));
       }
-      weights[j] = score * scale;
-      page_largest = max(page_largest, weights[j]);
+      score *= scale * scale_at(keys + j * row);
+      weights[j] = score;
+      page_largest = max(page_largest, score);
     }
     let new_largest = max(largest, page_largest);
     let keep = exp(max(largest - new_largest, -80.0)) * f32(p > first_page);
     norm *= keep;
     for (var j = 0u; j < filled; j++) {
-      weights[j] = exp(max(weights[j] - new_largest, -80.0));
-      norm += weights[j];
+      let weight = exp(max(weights[j] - new_largest, -80.0));
+      norm += weight;
+      weights[j] = weight * scale_at(values + j * row);
     }
     // The running sum lives in the output itself: no private array of HEAD_DIM values is needed.
     for (var i = 0u; i < vectors; i++) {
@@ -89,7 +76,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
         sum = sums[out * vectors + i] * keep;
       }
       for (var j = 0u; j < filled; j++) {
-        sum += weights[j] * halves(kv[values + j * row + i]);
+        sum += weights[j] * four_at(values + j * row, i);
       }
       sums[out * vectors + i] = sum;
     }

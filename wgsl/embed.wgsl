@@ -1,5 +1,5 @@
-// embed.wgsl: x[t] = W[tokens[position + t]]
-// shapes     W (vocab, HIDDEN) in a weight format, tokens (context) u32, x (T, HIDDEN) f32; row-major
+// embed.wgsl: x[t] = W[the token at t's position of its sequence]
+// shapes     W (vocab, HIDDEN) in a weight format, tokens u32 from token_offset on; x (T, HIDDEN) f32; row-major
 // bindings   0 quants read | 1 scales read | 2 tokens read | 3 x read_write
 // overrides  HIDDEN
 // dispatch   (HIDDEN / 32, T): one thread a block of a row
@@ -8,18 +8,6 @@
 
 override HIDDEN: u32;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> quants: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> tokens: array<u32>;
@@ -31,7 +19,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (id.x >= blocks_per_row || id.y >= step.n_tokens) {
     return;
   }
-  let token = tokens[step.position + id.y];
+  let token = tokens[step.sequences[sequence_of(id.y)].token_offset + position_of(id.y)];
   let weights = dequantise(token * blocks_per_row + id.x);
   let out = (id.y * blocks_per_row + id.x) * 8u;
   for (var i = 0u; i < 8u; i++) {

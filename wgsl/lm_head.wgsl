@@ -1,26 +1,14 @@
-// lm_head.wgsl: logits = W h[n_tokens - 1]
-// shapes     W (ROWS, HIDDEN) in a weight format; h (T, HIDDEN) f32; logits (ROWS) f32
+// lm_head.wgsl: logits = W h of each sequence's last token
+// shapes     W (ROWS, HIDDEN) in a weight format; h (T, HIDDEN) f32; logits (S, ROWS) f32
 // bindings   0 quants read | 1 scales read | 2 h read | 3 logits read_write
 // overrides  ROWS, HIDDEN
-// dispatch   (ROWS): one thread a row
+// dispatch   (ROWS, S): one thread a row, for each sequence
 // needs      a weight format
 // reference  tests/support/kernel_reference.py: lm_head; nmse 1e-10
 
 override ROWS: u32;
 override HIDDEN: u32;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> quants: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> h: array<vec4f>;
@@ -46,11 +34,11 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
     return;
   }
   let blocks_per_row = HIDDEN / 32u;
-  let last = (step.n_tokens - 1u) * blocks_per_row * 8u;
+  let last = ((id.y + 1u) * step.tokens_per_sequence - 1u) * blocks_per_row * 8u;
   var sum = 0.0;
   for (var block = 0u; block < blocks_per_row; block++) {
     let weights = dequantise(id.x * blocks_per_row + block);
     sum += block_dot(weights, last + block * 8u);
   }
-  logits[id.x] = sum;
+  logits[id.y * ROWS + id.x] = sum;
 }

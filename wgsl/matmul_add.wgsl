@@ -10,18 +10,6 @@ override ROWS: u32;
 override COLUMNS: u32;
 override TOKENS: u32;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> quants: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<vec4f>;

@@ -2,11 +2,11 @@
 //            Gumbel-max over what top-k, top-p and min-p keep; each of the three is a threshold on the logit, found bit
 //            by bit over the ordered bits of a float, so nothing is sorted. Random numbers are Threefry-2x32-20 (Salmon
 //            et al. 2011) of (seed; position, index): the same position draws the same numbers, however it was reached.
-// shapes     logits (VOCAB) f32; tokens (context) u32: tokens[position + n_tokens] is written;
-//            result 4 words: token, log-probability f32, entropy f32 (nats, at temperature 1), position of the token
+// shapes     logits (S, VOCAB) f32; tokens u32 from token_offset on: the one behind the step's is written;
+//            result (S, 4) words: token, log-probability f32, entropy f32 (nats, at temperature 1), its position
 // bindings   0 logits read | 1 tokens read_write | 2 result read_write
 // overrides  VOCAB, CONTEXT
-// dispatch   (1): one workgroup
+// dispatch   (1, S): one workgroup a sequence
 // needs      workgroup memory 2 KiB
 // reference  tests/support/kernel_reference.py: sample; equal tokens, statistics within 1e-4
 
@@ -16,18 +16,6 @@ override CONTEXT: u32;
 const LANES = 256u;
 const LOWEST = -3.0e38;
 
-struct Step {
-  position: u32,
-  n_tokens: u32,
-  table_offset: u32,
-  top_k: u32,
-  seed_low: u32,
-  seed_high: u32,
-  temperature: f32,
-  top_p: f32,
-  min_p: f32,
-}
-@group(1) @binding(0) var<uniform> step: Step;
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read_write> tokens: array<u32>;
 @group(0) @binding(2) var<storage, read_write> result: array<u32>;
@@ -76,11 +64,12 @@ fn ordered(value: f32) -> u32 {
   return select(bits ^ 0x80000000u, ~bits, bits >= 0x80000000u);
 }
 
-// How much lies at or above `key`: a count when temperature is 0, else the mass exp((logit - largest) / temperature).
-fn mass_above(lane: u32, key: u32, largest: f32, temperature: f32) -> f32 {
+// How much of the logits from `first` on lies at or above `key`: a count when temperature is 0, else the mass
+// exp((logit - largest) / temperature).
+fn mass_above(lane: u32, first: u32, key: u32, largest: f32, temperature: f32) -> f32 {
   var sum = 0.0;
   for (var i = lane; i < VOCAB; i += LANES) {
-    let logit = logits[i];
+    let logit = logits[first + i];
     if (ordered(logit) >= key) {
       if (temperature == 0.0) {
         sum += 1.0;
@@ -93,10 +82,10 @@ fn mass_above(lane: u32, key: u32, largest: f32, temperature: f32) -> f32 {
 }
 
 // The highest key with at least `wanted` at or above it.
-fn threshold(lane: u32, wanted: f32, largest: f32, temperature: f32) -> u32 {
+fn threshold(lane: u32, first: u32, wanted: f32, largest: f32, temperature: f32) -> u32 {
   var key = 0u;
   for (var bit = 0x80000000u; bit > 0u; bit >>= 1u) {
-    if (mass_above(lane, key | bit, largest, temperature) >= wanted) {
+    if (mass_above(lane, first, key | bit, largest, temperature) >= wanted) {
       key |= bit;
     }
   }
@@ -123,44 +112,46 @@ fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {
 }
 
 // -log(-log(1 - u)), u uniform in (0, 1). Large values come from small u, where log(1 - u) would be all rounding error.
-fn gumbel(position: u32, index: u32) -> f32 {
-  let key = vec2<u32>(step.seed_low, step.seed_high);
-  let bits = threefry(key, vec2<u32>(position, index)).x;
+fn gumbel(seed: vec2<u32>, position: u32, index: u32) -> f32 {
+  let bits = threefry(seed, vec2<u32>(position, index)).x;
   let u = (f32(bits >> 9u) + 0.5) * 0x1p-23f;
   let series = u * (1.0 + u * (0.5 + u * (1.0 / 3.0)));
   return -log(select(-log(1.0 - u), series, u < 0.015625));
 }
 
 @compute @workgroup_size(256)
-fn main(@builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3u) {
+  let sequence = step.sequences[group.y];
+  let first = group.y * VOCAB;
   var mine = Best(LOWEST, 0xFFFFFFFFu);
   for (var i = lane; i < VOCAB; i += LANES) {
-    if (logits[i] > mine.value) {
-      mine = Best(logits[i], i);
+    if (logits[first + i] > mine.value) {
+      mine = Best(logits[first + i], i);
     }
   }
   let top = best_of(lane, mine);
   var token = top.index;
-  let position = step.position + step.n_tokens;
+  let position = sequence.position + step.tokens_per_sequence;
 
-  if (step.temperature > 0.0) {
+  if (sequence.temperature > 0.0) {
     var key = 0u;
-    if (step.top_k > 0u && step.top_k < VOCAB) {
-      key = threshold(lane, f32(step.top_k), top.value, 0.0);
+    if (sequence.top_k > 0u && sequence.top_k < VOCAB) {
+      key = threshold(lane, first, f32(sequence.top_k), top.value, 0.0);
     }
-    if (step.top_p < 1.0) {
-      let kept = mass_above(lane, key, top.value, step.temperature);
-      key = max(key, threshold(lane, step.top_p * kept, top.value, step.temperature));
+    if (sequence.top_p < 1.0) {
+      let kept = mass_above(lane, first, key, top.value, sequence.temperature);
+      key = max(key, threshold(lane, first, sequence.top_p * kept, top.value, sequence.temperature));
     }
     var floor = LOWEST;
-    if (step.min_p > 0.0) {
-      floor = top.value + step.temperature * log(step.min_p);
+    if (sequence.min_p > 0.0) {
+      floor = top.value + sequence.temperature * log(sequence.min_p);
     }
+    let seed = vec2<u32>(sequence.seed_low, sequence.seed_high);
     mine = Best(LOWEST, 0xFFFFFFFFu);
     for (var i = lane; i < VOCAB; i += LANES) {
-      let logit = logits[i];
+      let logit = logits[first + i];
       if (ordered(logit) >= key && logit >= floor) {
-        let score = logit / step.temperature + gumbel(position, i);
+        let score = logit / sequence.temperature + gumbel(seed, position, i);
         if (score > mine.value) {
           mine = Best(score, i);
         }
@@ -172,7 +163,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
   var norm = 0.0;
   var weighted = 0.0;
   for (var i = lane; i < VOCAB; i += LANES) {
-    let below = max(logits[i] - top.value, -80.0);
+    let below = max(logits[first + i] - top.value, -80.0);
     norm += exp(below);
     weighted += below * exp(below);
   }
@@ -181,11 +172,12 @@ fn main(@builtin(local_invocation_index) lane: u32) {
 
   if (lane == 0u) {
     if (position < CONTEXT) {
-      tokens[position] = token;
+      tokens[sequence.token_offset + position] = token;
     }
-    result[0] = token;
-    result[1] = bitcast<u32>(logits[token] - top.value - log(norm));
-    result[2] = bitcast<u32>(log(norm) - weighted / norm);
-    result[3] = position;
+    let out = 4u * group.y;
+    result[out] = token;
+    result[out + 1u] = bitcast<u32>(logits[first + token] - top.value - log(norm));
+    result[out + 2u] = bitcast<u32>(log(norm) - weighted / norm);
+    result[out + 3u] = position;
   }
 }

@@ -39,10 +39,27 @@ export class Gpu {
     this.device.destroy();
   }
 
-  /** @param {GPUBuffer} buffer */
-  clear(buffer) {
+  /**
+   * @param {GPUBuffer} buffer
+   * @param {number} offset in bytes
+   * @param {number} size in bytes
+   */
+  clear(buffer, offset, size) {
     const encoder = this.device.createCommandEncoder();
-    encoder.clearBuffer(buffer);
+    encoder.clearBuffer(buffer, offset, size);
+    this.queue.submit([encoder.finish()]);
+  }
+
+  /**
+   * @param {GPUBuffer} source
+   * @param {number} sourceOffset in bytes
+   * @param {GPUBuffer} target another buffer
+   * @param {number} targetOffset in bytes
+   * @param {number} size in bytes
+   */
+  copy(source, sourceOffset, target, targetOffset, size) {
+    const encoder = this.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(source, sourceOffset, target, targetOffset, size);
     this.queue.submit([encoder.finish()]);
   }
 
@@ -82,17 +99,23 @@ export class Gpu {
   }
 
   /**
-   * @param {GPUBuffer} buffer made for copying from
-   * @param {GPUBuffer} via made for mapping
-   * @param {number} size in bytes, from the beginning
-   * @returns {Promise<Uint8Array>}
+   * Gathers pieces of buffers: the i-th begins at byte `offsets[i]` of `buffers[i]` and has `sizes[i]` bytes.
+   * @param {GPUBuffer[]} buffers made for copying from
+   * @param {number[]} offsets
+   * @param {number[]} sizes
+   * @param {GPUBuffer} via made for mapping, as large as all of them
+   * @returns {Promise<Uint8Array>} one behind the other
    */
-  async read(buffer, via, size) {
+  async read(buffers, offsets, sizes, via) {
     const encoder = this.device.createCommandEncoder();
-    encoder.copyBufferToBuffer(buffer, 0, via, 0, size);
+    let total = 0;
+    buffers.forEach((buffer, i) => {
+      encoder.copyBufferToBuffer(buffer, offsets[i], via, total, sizes[i]);
+      total += sizes[i];
+    });
     this.queue.submit([encoder.finish()]);
-    await this.guard.wait(via.mapAsync(GPUMapMode.READ, 0, size), `reading ${buffer.label}`, IDLE_MS);
-    const bytes = new Uint8Array(via.getMappedRange(0, size)).slice();
+    await this.guard.wait(via.mapAsync(GPUMapMode.READ, 0, total), `reading ${buffers[0].label}`, IDLE_MS);
+    const bytes = new Uint8Array(via.getMappedRange(0, total)).slice();
     via.unmap();
     return bytes;
   }

@@ -5,8 +5,15 @@
  * or pipeline.
  */
 
-const SLOT_BYTES = 256;
+// The layout of clutch/gpu/step.py.
+const SLOT_BYTES = 1024;
+const HEADER_BYTES = 16;
+const SEQUENCE_BYTES = 48;
+const MAX_SEQUENCES = 16;
 const RESULT_BYTES = 16;
+
+const HEADER_WORDS = HEADER_BYTES / 4;
+const SEQUENCE_WORDS = SEQUENCE_BYTES / 4;
 const DEADLINE_MS = 60_000;
 
 /** A recorded list of dispatches. */
@@ -14,7 +21,8 @@ export class Plan {
   /**
    * @param {GPUComputePipeline[]} pipelines one a dispatch
    * @param {GPUBindGroup[]} groups one a dispatch
-   * @param {Int32Array} grid two numbers a dispatch: workgroups along x; tokens a workgroup along y takes, 0 for y = 1
+   * @param {Int32Array} grid two numbers a dispatch: workgroups along x; tokens that a workgroup along y takes, 0 when it
+   *   takes a sequence
    */
   constructor(pipelines, groups, grid) {
     this.pipelines = pipelines;
@@ -32,15 +40,17 @@ export class Replay {
   #result;
   #readbacks;
   #isFallback;
-  /** The step uniform as words: 0 position, 1 tokens, then what `configure` sets. */
-  #words = new Uint32Array(SLOT_BYTES / 4);
+  /** What `configure` sets, a sequence a slot, as in the step uniform; the word of the position is not used. */
+  #settings = new Uint32Array(MAX_SEQUENCES * SEQUENCE_WORDS);
+  /** The step uniform: tokens, tokens of a sequence, padding, then the sequences of the step. */
+  #words = new Uint32Array(HEADER_WORDS + MAX_SEQUENCES * SEQUENCE_WORDS);
   #steps = 0;
 
   /**
    * @param {import("./gpu.js").Gpu} gpu
-   * @param {GPUBuffer} uniforms a ring of slots of 256 bytes, one more than readbacks
+   * @param {GPUBuffer} uniforms a ring of slots of SLOT_BYTES, one more than readbacks
    * @param {GPUBindGroup} stepGroup shows one slot of `uniforms`, by dynamic offset
-   * @param {GPUBuffer} result 16 bytes that a step leaves behind
+   * @param {GPUBuffer} result 16 bytes a sequence that a step leaves behind
    * @param {GPUBuffer[]} readbacks one a step in flight
    */
   constructor(gpu, uniforms, stepGroup, result, readbacks) {
@@ -53,42 +63,66 @@ export class Replay {
     this.#isFallback = gpu.adapter.is_fallback;
   }
 
-  /** @param {Uint8Array} settings the words behind position and tokens */
-  configure(settings) {
-    new Uint8Array(this.#words.buffer).set(settings, 8);
+  /**
+   * @param {number} slot of the sequence
+   * @param {Uint8Array} settings its words behind the position
+   */
+  configure(slot, settings) {
+    new Uint8Array(this.#settings.buffer).set(settings, slot * SEQUENCE_BYTES + 4);
   }
 
   /**
    * Submits a step at once.
    * @param {Plan} plan
-   * @param {number} position of its first token
-   * @param {number} nTokens
-   * @returns {Promise<Uint32Array>} the four words of its result
+   * @param {number[]} sequences two numbers each: its slot, and the position of its first token
+   * @param {number} tokensPerSequence
+   * @returns {Promise<Uint32Array>} four words of result a sequence
    */
-  step(plan, position, nTokens) {
+  step(plan, sequences, tokensPerSequence) {
     const device = this.#device;
-    const slot = (this.#steps % (this.#readbacks.length + 1)) * SLOT_BYTES;
+    const nSequences = sequences.length / 2;
+    const offset = (this.#steps % (this.#readbacks.length + 1)) * SLOT_BYTES;
     const readback = this.#readbacks[this.#steps % this.#readbacks.length];
     this.#steps += 1;
-    this.#words[0] = position;
-    this.#words[1] = nTokens;
-    device.queue.writeBuffer(this.#uniforms, slot, this.#words);
+    const nWords = this.#fill(sequences, tokensPerSequence);
+    device.queue.writeBuffer(this.#uniforms, offset, this.#words, 0, nWords);
 
     const encoder = device.createCommandEncoder();
-    encode(encoder, plan, nTokens, this.#stepGroup, slot);
-    encoder.copyBufferToBuffer(this.#result, 0, readback, 0, RESULT_BYTES);
+    encode(encoder, plan, nSequences, tokensPerSequence, this.#stepGroup, offset);
+    encoder.copyBufferToBuffer(this.#result, 0, readback, 0, nSequences * RESULT_BYTES);
     device.queue.submit([encoder.finish()]);
-    return this.#read(readback);
+    return this.#read(readback, nSequences * RESULT_BYTES);
+  }
+
+  /**
+   * Writes the step uniform.
+   * @param {number[]} sequences
+   * @param {number} tokensPerSequence
+   * @returns {number} how many of its words this step needs
+   */
+  #fill(sequences, tokensPerSequence) {
+    const words = this.#words;
+    words[0] = (sequences.length / 2) * tokensPerSequence;
+    words[1] = tokensPerSequence;
+    let at = HEADER_WORDS;
+    for (let i = 0; i < sequences.length; i += 2) {
+      const first = sequences[i] * SEQUENCE_WORDS;
+      words[at] = sequences[i + 1];
+      for (let j = 1; j < SEQUENCE_WORDS; j++) words[at + j] = this.#settings[first + j];
+      at += SEQUENCE_WORDS;
+    }
+    return at;
   }
 
   /**
    * @param {GPUBuffer} readback
+   * @param {number} size in bytes
    * @returns {Promise<Uint32Array>}
    */
-  async #read(readback) {
-    const mapped = readback.mapAsync(GPUMapMode.READ);
+  async #read(readback, size) {
+    const mapped = readback.mapAsync(GPUMapMode.READ, 0, size);
     await this.#guard.wait(this.#isFallback ? mapped : noticed(this.#device, mapped), "a step", DEADLINE_MS);
-    const words = new Uint32Array(readback.getMappedRange()).slice();
+    const words = new Uint32Array(readback.getMappedRange(0, size)).slice();
     readback.unmap();
     return words;
   }
@@ -101,26 +135,27 @@ export class Replay {
  */
 export function run(device, plan) {
   const encoder = device.createCommandEncoder();
-  encode(encoder, plan, 1, null, 0);
+  encode(encoder, plan, 1, 1, null, 0);
   device.queue.submit([encoder.finish()]);
 }
 
 /**
  * @param {GPUCommandEncoder} encoder
  * @param {Plan} plan
- * @param {number} nTokens
+ * @param {number} nSequences
+ * @param {number} tokensPerSequence
  * @param {GPUBindGroup | null} stepGroup
- * @param {number} slot
+ * @param {number} offset of the step's slot in the uniforms
  */
-function encode(encoder, plan, nTokens, stepGroup, slot) {
+function encode(encoder, plan, nSequences, tokensPerSequence, stepGroup, offset) {
   const pass = encoder.beginComputePass();
   const { pipelines, groups, grid } = plan;
-  if (stepGroup) pass.setBindGroup(1, stepGroup, [slot]);
+  if (stepGroup) pass.setBindGroup(1, stepGroup, [offset]);
   for (let i = 0; i < pipelines.length; i++) {
     pass.setPipeline(pipelines[i]);
     pass.setBindGroup(0, groups[i]);
-    const tokensPerWorkgroup = grid[2 * i + 1];
-    pass.dispatchWorkgroups(grid[2 * i], tokensPerWorkgroup ? Math.ceil(nTokens / tokensPerWorkgroup) : 1);
+    const tokensPerWorkgroup = grid[2 * i + 1] || tokensPerSequence;
+    pass.dispatchWorkgroups(grid[2 * i], Math.ceil((nSequences * tokensPerSequence) / tokensPerWorkgroup));
   }
   pass.end();
 }

@@ -35,7 +35,7 @@ class Bench:
         received = self._page.evaluate("options => kernelBench.run(options)", sent)
         return [np.frombuffer(base64.b64decode(text), np.uint8) for text in received]
 
-    def check(self, kernel, buffers, *, step=None, threads, tokens_per_workgroup=0, nmse=1e-10, exact=(), f16=()):
+    def check(self, kernel, buffers, *, step=None, threads, tokens_per_workgroup=0, nmse=1e-10, exact=(), compare=None):
         """Compare one dispatch with the NumPy reference.
 
         Args:
@@ -44,13 +44,14 @@ class Bench:
             step: the step uniform.
             threads, tokens_per_workgroup: as in a Dispatch.
             nmse: largest normalised mean square error of an output.
-            exact, f16: bindings whose outputs are compared bit for bit, or as f16.
+            exact: bindings whose outputs are compared bit for bit.
+            compare: by binding, what compares the bytes found and expected of an output that is not f32.
         """
-        step = step or Step()
+        step, compare = step or Step(), compare or {}
         padded = [np.concatenate([_bytes(b), np.full(SENTINEL_BYTES, SENTINEL, np.uint8)]) for b in buffers]
         expected = [data.copy() for data in padded]
         kernel_reference.compute(kernel, [data[:-SENTINEL_BYTES] for data in expected], step)
-        rows = -(-step.n_tokens // tokens_per_workgroup) if tokens_per_workgroup else 1
+        rows = -(-step.n_tokens // (tokens_per_workgroup or step.tokens_per_sequence))
         found = self.run_code(
             kernel.source(ROOT / "wgsl"),
             padded,
@@ -65,10 +66,11 @@ class Bench:
                 assert (have == before).all(), f"{name}: a binding that is only read has changed"
             elif name in exact:
                 assert (have == want).all(), f"{name}: differs at byte {np.flatnonzero(have != want)[:8]}"
+            elif name in compare:
+                compare[name](have[:-SENTINEL_BYTES], want[:-SENTINEL_BYTES])
             else:
-                kind = np.float16 if name in f16 else np.float32
-                _compare(name, have[:-SENTINEL_BYTES].view(kind), want[:-SENTINEL_BYTES].view(kind), before, nmse)
-        return found
+                found_f32, expected_f32 = (data[:-SENTINEL_BYTES].view(np.float32) for data in (have, want))
+                _compare(name, found_f32, expected_f32, before, nmse)
 
 
 def _bytes(array):

@@ -4,16 +4,24 @@ import numpy as np
 import pytest
 
 from clutch.gpu.kernels import kernel
-from tests.support.kernel_reference import Step, compute
+from clutch.kv.layout import F16, Q8
+from tests.kernels.sequences import N_PAGES, TABLE_OFFSET, THREE, block_tables
+from tests.support.kernel_reference import compute, one
 
 RNG = np.random.default_rng(11)
 
-SHAPES = [  # heads, KV heads, head size, splits, position, tokens
-    pytest.param(4, 2, 16, 4, 0, 1, id="first-position"),
-    pytest.param(9, 3, 64, 32, 45, 1, id="smollm2-decode"),
-    pytest.param(9, 3, 64, 4, 150, 3, id="several-pages-a-split"),
-    pytest.param(3, 1, 32, 8, 15, 19, id="prefill-over-page-ends"),
-    pytest.param(2, 2, 128, 3, 100, 2, id="no-grouping"),
+
+def at(position, n_tokens):
+    return one(position, n_tokens, table_offset=TABLE_OFFSET)
+
+
+SHAPES = [  # heads, KV heads, head size, splits, step
+    pytest.param(4, 2, 16, 4, at(0, 1), id="first-position"),
+    pytest.param(9, 3, 64, 32, at(45, 1), id="smollm2-decode"),
+    pytest.param(9, 3, 64, 4, at(150, 3), id="several-pages-a-split"),
+    pytest.param(3, 1, 32, 8, at(15, 19), id="prefill-over-page-ends"),
+    pytest.param(2, 2, 128, 3, at(100, 2), id="no-grouping"),
+    pytest.param(4, 2, 16, 2, THREE, id="three-sequences"),
 ]
 
 
@@ -21,38 +29,45 @@ def constants(heads, kv_heads, head_dim, splits):
     return {"N_HEADS": heads, "N_KV_HEADS": kv_heads, "HEAD_DIM": head_dim, "SPLITS": splits}
 
 
-def inputs(heads, kv_heads, head_dim, splits, n_tokens, spread=1.0):
-    n_pages, table_offset = 12, 2
-    table = np.concatenate([np.full(table_offset, 77), RNG.permutation(n_pages)]).astype(np.uint32)
+def pages(kv, kv_heads, head_dim):
+    """Return the bytes of random keys and values."""
+    n_heads = N_PAGES * 2 * 16 * kv_heads
+    if kv == F16:
+        return RNG.normal(size=n_heads * head_dim).astype(np.float16).view(np.uint8)
+    values = RNG.integers(-127, 128, (n_heads, head_dim), np.int8).view(np.uint8)
+    scales = RNG.uniform(0.005, 0.02, (n_heads, 1)).astype(np.float32).view(np.uint8)
+    return np.hstack([values, scales]).reshape(-1)
+
+
+def inputs(heads, kv_heads, head_dim, splits, n_tokens, *, kv=F16, spread=1.0):
     return [
         (spread * RNG.normal(size=(n_tokens, heads, head_dim))).astype(np.float32),
-        RNG.normal(size=n_pages * 2 * 16 * kv_heads * head_dim).astype(np.float16),
-        table,
+        pages(kv, kv_heads, head_dim),
+        block_tables(RNG),
         np.full(n_tokens * heads * splits * head_dim, 7.5, np.float32),
         np.full(n_tokens * heads * splits * 2, 7.5, np.float32),
     ]
 
 
-@pytest.mark.parametrize(("heads", "kv_heads", "head_dim", "splits", "position", "n_tokens"), SHAPES)
-def test_attention_partial(bench, heads, kv_heads, head_dim, splits, position, n_tokens):
-    partial = kernel("attention_partial", **constants(heads, kv_heads, head_dim, splits))
-    buffers = inputs(heads, kv_heads, head_dim, splits, n_tokens)
-    step = Step(position=position, n_tokens=n_tokens, table_offset=2)
+@pytest.mark.parametrize("kv", [F16, Q8])
+@pytest.mark.parametrize(("heads", "kv_heads", "head_dim", "splits", "step"), SHAPES)
+def test_attention_partial(bench, heads, kv_heads, head_dim, splits, step, kv):
+    partial = kernel("attention_partial", kv=kv, **constants(heads, kv_heads, head_dim, splits))
+    buffers = inputs(heads, kv_heads, head_dim, splits, step.n_tokens, kv=kv)
     bench.check(partial, buffers, step=step, threads=heads * splits, tokens_per_workgroup=1, nmse=1e-6)
 
 
 def test_attention_partial_of_extreme_scores_stays_finite(bench):
-    partial = kernel("attention_partial", **constants(2, 1, 32, 2))
+    partial = kernel("attention_partial", kv=F16, **constants(2, 1, 32, 2))
     buffers = inputs(2, 1, 32, 2, 1, spread=200.0)
-    step = Step(position=60, n_tokens=1, table_offset=2)
-    bench.check(partial, buffers, step=step, threads=4, tokens_per_workgroup=1, nmse=1e-4)
+    bench.check(partial, buffers, step=at(60, 1), threads=4, tokens_per_workgroup=1, nmse=1e-4)
 
 
-@pytest.mark.parametrize(("heads", "kv_heads", "head_dim", "splits", "position", "n_tokens"), SHAPES)
-def test_attention_merge(bench, heads, kv_heads, head_dim, splits, position, n_tokens):
-    step = Step(position=position, n_tokens=n_tokens, table_offset=2)
+@pytest.mark.parametrize(("heads", "kv_heads", "head_dim", "splits", "step"), SHAPES)
+def test_attention_merge(bench, heads, kv_heads, head_dim, splits, step):
+    n_tokens = step.n_tokens
     pieces = [data.view(np.uint8).reshape(-1) for data in inputs(heads, kv_heads, head_dim, splits, n_tokens)]
-    compute(kernel("attention_partial", **constants(heads, kv_heads, head_dim, splits)), pieces, step)
+    compute(kernel("attention_partial", kv=F16, **constants(heads, kv_heads, head_dim, splits)), pieces, step)
     merge = kernel("attention_merge", N_HEADS=heads, HEAD_DIM=head_dim, SPLITS=splits)
     buffers = [*pieces[3:], np.zeros(n_tokens * heads * head_dim, np.float32)]
     bench.check(merge, buffers, step=step, threads=heads * head_dim // 4, tokens_per_workgroup=1, nmse=1e-10)

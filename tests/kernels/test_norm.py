@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clutch.gpu.kernels import kernel
-from tests.support.kernel_reference import Step
+from tests.support.kernel_reference import one
 
 RNG = np.random.default_rng(3)
 
@@ -15,4 +15,4 @@ def test_rms_norm(bench, hidden, n_tokens, scale):
     gain = RNG.normal(size=hidden).astype(np.float32)
     norm = kernel("rms_norm", HIDDEN=hidden, EPS=1e-5)
     buffers = [x, gain, np.zeros_like(x)]
-    bench.check(norm, buffers, step=Step(n_tokens=n_tokens), threads=64, tokens_per_workgroup=1)
+    bench.check(norm, buffers, step=one(0, n_tokens), threads=64, tokens_per_workgroup=1)

@@ -5,6 +5,7 @@ raise.
 """
 
 import asyncio
+import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,8 @@ import numpy as np
 from clutch.errors import ClutchError, DeviceLost, OutOfMemory, SourceError
 from clutch.gpu.device import StepResult
 from clutch.gpu.limits import AdapterInfo, Limits
-from tests.support.kernel_reference import Step, compute
+from clutch.gpu.step import RESULT_BYTES
+from tests.support.kernel_reference import Sequence, Step, compute
 
 GUARANTEED = Limits(max_buffer_bytes=256 << 20, max_binding_bytes=128 << 20)
 
@@ -117,7 +119,7 @@ class FakeDevice:
         self._on_lost = lambda: None
         self.n_in_flight = 0
         self._compiled = set()
-        self._step_words = Step().pack()
+        self._settings = {}
 
     async def allocate(self, label, size_bytes, usage):
         await self._wait("allocate")
@@ -145,10 +147,18 @@ class FakeDevice:
     def write(self, buffer, data, offset=0):
         buffer.data[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
 
-    async def read(self, buffer, via, size_bytes):
+    async def read(self, pieces, via):
+        # Copied when it is submitted, not when it is waited for.
+        data = b"".join(buffer.data[offset : offset + size].tobytes() for buffer, offset, size in pieces)
+        assert len(data) <= via.size_bytes
         await self._wait("read")
-        via.data[:size_bytes] = buffer.data[:size_bytes]
-        return via.data[:size_bytes].tobytes()
+        return data
+
+    def copy(self, source, source_offset, target, target_offset, size_bytes):
+        assert source is not target
+        target.data[target_offset : target_offset + size_bytes] = source.data[
+            source_offset : source_offset + size_bytes
+        ]
 
     async def upload(self, stream, buffer, size_bytes):
         await self._wait("upload")
@@ -158,22 +168,22 @@ class FakeDevice:
         self._result = result
         self._n_readbacks = len(readbacks)
 
-    def configure(self, settings):
-        self._step_words = bytes(8) + settings
+    def configure(self, slot, settings):
+        self._settings[slot] = settings
 
-    def step(self, plan, position, n_tokens):
+    def step(self, plan, sequences, tokens_per_sequence):
         self.script.point("submit", self)
         self.n_in_flight += 1
         assert self.n_in_flight <= self._n_readbacks
-        words = np.array([position, n_tokens], np.uint32).tobytes() + self._step_words[8:]
-        self._submit(plan, Step.unpack(words))
-        return self._result_of_step(self._result.data.copy())
+        rows = [np.uint32(position).tobytes() + self._settings[slot] for slot, position in sequences]
+        self._submit(plan, Step(tuple(map(Sequence.unpack, rows)), tokens_per_sequence))
+        return self._result_of_step(self._result.data[: RESULT_BYTES * len(rows)].copy())
 
     async def idle(self):
         await self._wait("idle")
 
-    def clear(self, buffer):
-        buffer.data[:] = 0
+    def clear(self, buffer, offset, size_bytes):
+        buffer.data[offset : offset + size_bytes] = 0
 
     def on_lost(self, callback):
         self._on_lost = callback
@@ -195,9 +205,7 @@ class FakeDevice:
             await self._wait("result")
         finally:
             self.n_in_flight -= 1
-        token_id, position = result.view(np.uint32)[[0, 3]].tolist()
-        log_probability, entropy = result[4:12].view(np.float32).tolist()
-        return StepResult(token_id, log_probability, entropy, position)
+        return [StepResult(*words) for words in struct.iter_unpack("<IffI", result.tobytes())]
 
     async def _wait(self, name):
         self.script.point(name, self)

@@ -127,15 +127,18 @@ class FakeJs:
             queue=SimpleNamespace(writeBuffer=self._counted("writeBuffer")),
             allocate=self._waited("createBuffer", lambda *_: SimpleNamespace(destroy=self._counted("destroy"))),
             compile=self._waited("createPipeline", lambda *_: object()),
-            read=self._waited("read", lambda _buffer, _via, size: self._bytes(bytes(size))),
+            read=self._waited("read", lambda _buffers, _offsets, sizes, _via: self._bytes(bytes(sum(sizes)))),
+            clear=self._counted("clear"),
+            copy=self._counted("copy"),
             idle=self._waited("idle"),
             onLost=self._counted("onLost"),
             close=self._counted("close"),
         )
 
     def _replay(self, *_):
-        def step(_plan, position, n_tokens):
-            return struct.pack("<IffI", TOKEN_ID, -1.0, 1.0, position + n_tokens)
+        def step(_plan, sequences, tokens_per_sequence):
+            positions = sequences[1::2]
+            return b"".join(struct.pack("<IffI", TOKEN_ID, -1.0, 1.0, at + tokens_per_sequence) for at in positions)
 
         return SimpleNamespace(
             configure=self._counted("configure"),

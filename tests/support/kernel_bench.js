@@ -9,6 +9,7 @@ window.kernelBench = (() => {
     return btoa(text);
   };
   const TYPES = { read: "read-only-storage", read_write: "storage", uniform: "uniform" };
+  const SLOT_BYTES = 1024;
   let device;
 
   async function open() {
@@ -34,7 +35,7 @@ window.kernelBench = (() => {
   async function run({ code, constants, accesses, buffers, step, grid }) {
     device.pushErrorScope("validation");
     const layouts = [layoutOf(accesses.map((access) => ({ type: TYPES[access] })))];
-    if (step) layouts.push(layoutOf([{ type: "uniform", hasDynamicOffset: true, minBindingSize: 256 }]));
+    if (step) layouts.push(layoutOf([{ type: "uniform", hasDynamicOffset: true, minBindingSize: SLOT_BYTES }]));
     const pipeline = await device.createComputePipelineAsync({
       layout: device.createPipelineLayout({ bindGroupLayouts: layouts }),
       compute: { module: device.createShaderModule({ code }), entryPoint: "main", constants },
@@ -50,9 +51,9 @@ window.kernelBench = (() => {
     pass.setBindGroup(0, group(layouts[0], made));
     if (step) {
       // The second slot of a ring, so that a kernel that ignored the dynamic offset would read zeros.
-      const words = new Uint8Array(512);
-      words.set(decode(step), 256);
-      pass.setBindGroup(1, group(layouts[1], [bufferOf(words, GPUBufferUsage.UNIFORM)], 256), [256]);
+      const words = new Uint8Array(2 * SLOT_BYTES);
+      words.set(decode(step), SLOT_BYTES);
+      pass.setBindGroup(1, group(layouts[1], [bufferOf(words, GPUBufferUsage.UNIFORM)], SLOT_BYTES), [SLOT_BYTES]);
     }
     pass.dispatchWorkgroups(...grid);
     pass.end();

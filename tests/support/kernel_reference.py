@@ -5,24 +5,26 @@ the arrays that the kernel may write. f32 everywhere the kernel says f32; sums a
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from clutch.gpu.step import FIELDS
+from clutch.gpu.step import HEADER_BYTES, HEADER_FIELDS, SEQUENCE_BYTES, SEQUENCE_FIELDS, SLOT_BYTES
 from clutch.sampling import reference as sampling
 from clutch.sampling.params import SamplingParams
 
 PAGE = 16
+_SEQUENCE = struct.Struct("<" + "".join("f" if kind == "f32" else "I" for _, kind in SEQUENCE_FIELDS))
+_HEADER = struct.Struct("<" + "I" * len(HEADER_FIELDS))
 
 
 @dataclass(frozen=True)
-class Step:
-    """The step uniform, by field."""
+class Sequence:
+    """What the step uniform says of one sequence, by field."""
 
     position: int = 0
-    n_tokens: int = 1
     table_offset: int = 0
+    token_offset: int = 0
     top_k: int = 0
     seed_low: int = 0
     seed_high: int = 0
@@ -31,20 +33,46 @@ class Step:
     min_p: float = 0.0
 
     def pack(self) -> bytes:
-        """Return the words of the uniform."""
-        kinds = "".join("f" if kind == "f32" else "I" for _, kind in FIELDS)
-        return struct.pack(f"<{kinds}", *(getattr(self, name) for name, _ in FIELDS))
+        """Return its words."""
+        return _SEQUENCE.pack(*(getattr(self, name) for name, _ in SEQUENCE_FIELDS))
 
     @classmethod
-    def unpack(cls, data: bytes) -> "Step":
-        """Read the words of the uniform."""
-        kinds = "".join("f" if kind == "f32" else "I" for _, kind in FIELDS)
-        return cls(*struct.unpack_from(f"<{kinds}", data))
+    def unpack(cls, data: bytes) -> "Sequence":
+        """Read its words."""
+        return cls(*_SEQUENCE.unpack_from(data))
 
     def params(self) -> SamplingParams:
         """Return the sampling parameters it carries."""
         seed = self.seed_high << 32 | self.seed_low
         return SamplingParams(float(self.temperature), self.top_k, float(self.top_p), float(self.min_p), seed)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step uniform: sequences with so many tokens each."""
+
+    sequences: tuple[Sequence, ...] = field(default_factory=lambda: (Sequence(),))
+    tokens_per_sequence: int = 1
+
+    @property
+    def n_tokens(self) -> int:
+        """Of all sequences."""
+        return len(self.sequences) * self.tokens_per_sequence
+
+    def tokens(self) -> list[tuple[Sequence, int]]:
+        """Return (sequence, position) of every token."""
+        return [(s, s.position + i) for s in self.sequences for i in range(self.tokens_per_sequence)]
+
+    def pack(self) -> bytes:
+        """Return the words of a slot of the uniform."""
+        header = _HEADER.pack(self.n_tokens, self.tokens_per_sequence).ljust(HEADER_BYTES, b"\0")
+        rows = b"".join(sequence.pack().ljust(SEQUENCE_BYTES, b"\0") for sequence in self.sequences)
+        return (header + rows).ljust(SLOT_BYTES, b"\0")
+
+
+def one(position=0, n_tokens=1, **fields) -> Step:
+    """Return a step of one sequence."""
+    return Step((Sequence(position, **fields),), n_tokens)
 
 
 def f32(data, *shape):
@@ -70,7 +98,7 @@ def dequantised(b, fmt, rows, columns):
 def embed(b, c, fmt, step):
     hidden = c["HIDDEN"]
     vocab = len(b["quants"]) // {"q4_1": 16, "q8_0": 32, "f32": 128}[fmt] * 32 // hidden
-    ids = b["tokens"].view(np.uint32)[step.position : step.position + step.n_tokens]
+    ids = [b["tokens"].view(np.uint32)[s.token_offset + position] for s, position in step.tokens()]
     f32(b["x"], step.n_tokens, hidden)[:] = dequantised(b, fmt, vocab, hidden)[ids]
 
 
@@ -81,31 +109,70 @@ def rms_norm(b, c, fmt, step):
     f32(b["h"], *shape)[:] = x * scale * f32(b["gain"], c["HIDDEN"])
 
 
-def _pages(b, step, length):
-    return b["table"].view(np.uint32)[step.table_offset : step.table_offset + -(-length // PAGE)]
+def _page_of(b, sequence, position):
+    return int(b["table"].view(np.uint32)[sequence.table_offset + position // PAGE])
 
 
-def _kv(b, c):
-    width = c["N_KV_HEADS"] * c["HEAD_DIM"]
-    n_pages = len(b["kv"]) // (2 * PAGE * width * 2)
-    return b["kv"][: n_pages * 2 * PAGE * width * 2].view(np.float16).reshape(n_pages, 2, PAGE, width)
+class F16Cache:
+    """Keys and values as wgsl/kv_f16.wgsl lays them out."""
+
+    def __init__(self, b, c):
+        width = c["N_KV_HEADS"] * c["HEAD_DIM"]
+        n_pages = len(b["kv"]) // (2 * PAGE * width * 2)
+        self._kv = b["kv"][: n_pages * 2 * PAGE * width * 2].view(np.float16).reshape(n_pages, 2, PAGE, width)
+
+    def store(self, page, half, offset, row):
+        """Keep the keys (half 0) or values (1) of a position."""
+        self._kv[page, half, offset] = row
+
+    def load(self, page, half):
+        """Return the 16 rows of a page."""
+        return self._kv[page, half].astype(np.float32)
 
 
-def qkv(b, c, fmt, step):
+class Q8Cache:
+    """Keys and values as wgsl/kv_q8.wgsl lays them out: per head its bytes, then an f32 scale."""
+
+    def __init__(self, b, c):
+        self._shape = c["N_KV_HEADS"], c["HEAD_DIM"]
+        row = self._shape[0] * (self._shape[1] + 4)
+        n_pages = len(b["kv"]) // (2 * PAGE * row)
+        self._kv = b["kv"][: n_pages * 2 * PAGE * row].reshape(n_pages, 2, PAGE, self._shape[0], self._shape[1] + 4)
+
+    def store(self, page, half, offset, row):
+        heads = row.reshape(self._shape).astype(np.float32)
+        scales = np.abs(heads).max(axis=1, keepdims=True) / np.float32(127)
+        inverse = np.divide(np.float32(1), scales, out=np.zeros_like(scales), where=scales > 0)
+        cells = self._kv[page, half, offset]
+        cells[:, :-4] = np.rint(heads * inverse).astype(np.int8).view(np.uint8)
+        cells[:, -4:] = scales.astype(np.float32).view(np.uint8)
+
+    def load(self, page, half):
+        cells = self._kv[page, half]
+        scales = np.ascontiguousarray(cells[..., -4:]).view(np.float32)
+        values = np.ascontiguousarray(cells[..., :-4]).view(np.int8).astype(np.float32) * scales
+        return values.reshape(PAGE, -1)
+
+
+CACHES = {"f16": F16Cache, "q8": Q8Cache}
+
+
+def qkv(b, c, fmt, step, kv="f16"):
     n, head_dim = step.n_tokens, c["HEAD_DIM"]
     q_size, kv_size = c["N_HEADS"] * head_dim, c["N_KV_HEADS"] * head_dim
     y = f32(b["h"], n, c["HIDDEN"]) @ dequantised(b, fmt, q_size + 2 * kv_size, c["HIDDEN"]).T
-    positions = np.arange(step.position, step.position + n)
+    positions = [position for _, position in step.tokens()]
     context = len(b["rope"]) // (head_dim * 4)
     turns = f32(b["rope"], context, head_dim // 2, 2)[positions][:, None]
     pairs = y[:, : q_size + kv_size].reshape(n, -1, head_dim // 2, 2)
     even, odd, cos, sin = pairs[..., 0], pairs[..., 1], turns[..., 0], turns[..., 1]
     turned = np.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1).reshape(n, -1)
     f32(b["q"], n, q_size)[:] = turned[:, :q_size]
-    pages = _pages(b, step, step.position + n)
-    kv = _kv(b, c)
-    kv[pages[positions // PAGE], 0, positions % PAGE] = turned[:, q_size:]
-    kv[pages[positions // PAGE], 1, positions % PAGE] = y[:, q_size + kv_size :]
+    cache = CACHES[kv](b, c)
+    for t, (sequence, position) in enumerate(step.tokens()):
+        page = _page_of(b, sequence, position)
+        cache.store(page, 0, position % PAGE, turned[t, q_size:])
+        cache.store(page, 1, position % PAGE, y[t, q_size + kv_size :])
 
 
 def _splits(c, length):
@@ -116,18 +183,21 @@ def _splits(c, length):
         yield split, split * pages_per_split * PAGE, min(length, (split + 1) * pages_per_split * PAGE)
 
 
-def attention_partial(b, c, fmt, step):
+def attention_partial(b, c, fmt, step, kv="f16"):
     n, heads, head_dim = step.n_tokens, c["N_HEADS"], c["HEAD_DIM"]
     q = f32(b["q"], n, heads, head_dim)
     sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
     norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
-    length = step.position + n
-    kv = _kv(b, c)[_pages(b, step, length)].astype(np.float32)
-    keys, values = (kv[:, i].reshape(-1, c["N_KV_HEADS"], head_dim) for i in (0, 1))
-    for t in range(n):
+    cache = CACHES[kv](b, c)
+    for t, (sequence, position) in enumerate(step.tokens()):
+        pages = [_page_of(b, sequence, first) for first in range(0, position + 1, PAGE)]
+        keys, values = (
+            np.concatenate([cache.load(page, half) for page in pages]).reshape(-1, c["N_KV_HEADS"], head_dim)
+            for half in (0, 1)
+        )
         for head in range(heads):
             kv_head = head // (heads // c["N_KV_HEADS"])
-            for split, start, end in _splits(c, step.position + t + 1):
+            for split, start, end in _splits(c, position + 1):
                 scores = keys[start:end, kv_head] @ q[t, head] / np.sqrt(np.float32(head_dim))
                 weights = np.exp(scores - scores.max())
                 sums[t, head, split] = weights @ values[start:end, kv_head]
@@ -139,8 +209,8 @@ def attention_merge(b, c, fmt, step):
     sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
     norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
     attended = f32(b["attended"], n, heads, head_dim)
-    for t in range(n):
-        used = len(list(_splits(c, step.position + t + 1)))
+    for t, (_, position) in enumerate(step.tokens()):
+        used = len(list(_splits(c, position + 1)))
         largest = norms[t, :, :used, 0].max(axis=1, keepdims=True)
         weights = np.exp(norms[t, :, :used, 0] - largest)
         total = (weights * norms[t, :, :used, 1]).sum(axis=1, keepdims=True)
@@ -160,18 +230,21 @@ def gate_up(b, c, fmt, step):
 
 
 def lm_head(b, c, fmt, step):
-    h = f32(b["h"], step.n_tokens, c["HIDDEN"])[-1]
-    f32(b["logits"], c["ROWS"])[:] = dequantised(b, fmt, c["ROWS"], c["HIDDEN"]) @ h
+    count = step.tokens_per_sequence
+    last = f32(b["h"], step.n_tokens, c["HIDDEN"])[count - 1 :: count]
+    f32(b["logits"], len(last), c["ROWS"])[:] = last @ dequantised(b, fmt, c["ROWS"], c["HIDDEN"]).T
 
 
 def sample(b, c, fmt, step):
-    logits = f32(b["logits"], c["VOCAB"]).tolist()
-    position = step.position + step.n_tokens
-    token_id = sampling.sample(logits, step.params(), position)
-    if position < c["CONTEXT"]:
-        b["tokens"].view(np.uint32)[position] = token_id
-    statistics = sampling.log_probability(logits, token_id), sampling.entropy(logits)
-    b["result"][:16] = np.frombuffer(struct.pack("<IffI", token_id, *statistics, position), np.uint8)
+    for i, sequence in enumerate(step.sequences):
+        logits = f32(b["logits"], len(step.sequences), c["VOCAB"])[i].tolist()
+        position = sequence.position + step.tokens_per_sequence
+        token_id = sampling.sample(logits, sequence.params(), position)
+        if position < c["CONTEXT"]:
+            b["tokens"].view(np.uint32)[sequence.token_offset + position] = token_id
+        statistics = sampling.log_probability(logits, token_id), sampling.entropy(logits)
+        words = struct.pack("<IffI", token_id, *statistics, position)
+        b["result"][16 * i : 16 * i + 16] = np.frombuffer(words, np.uint8)
 
 
 def _repack(b, block_bytes, write):
@@ -230,4 +303,5 @@ REFERENCES = {
 def compute(kernel, buffers, step):
     """Run the reference of a `clutch.gpu.kernels.Kernel` on byte arrays in binding order."""
     named = {name: data for (name, _), data in zip(kernel.spec.bindings, buffers, strict=True)}
-    REFERENCES[kernel.spec.name](named, dict(kernel.constants), kernel.format, step)
+    completion = {"kv": kernel.kv} if kernel.kv else {}
+    REFERENCES[kernel.spec.name](named, dict(kernel.constants), kernel.format, step, **completion)

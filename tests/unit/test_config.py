@@ -2,7 +2,7 @@
 
 import pytest
 
-from clutch.config import EngineConfig
+from clutch.config import KV_FORMATS, EngineConfig
 from clutch.errors import RequestError
 
 
@@ -16,6 +16,9 @@ def test_the_defaults_hold():
     ("name", "good", "bad"),
     [
         ("context_length", [16, 4096], [0, -16, 8, 15, 17]),
+        ("asked_context_length", [16, None], [0, 8, 17]),
+        ("pool_positions", [16, None], [0, 8, 17]),
+        ("pool_contexts", [1, 4], [0, -1]),
         ("prefill_tokens", [8, 64], [0, -8, 4, 12]),
         ("attention_splits", [1, 7], [0, -1]),
         ("steps_in_flight", [1, 3], [0, -1]),
@@ -31,3 +34,9 @@ def test_each_number(name, good, bad):
             EngineConfig(**{name: value})
         assert refused.value.data == {"field": name, "value": value}
         assert f"{name} is {value}" in refused.value.message
+
+
+def test_the_format_of_keys_and_values():
+    assert [EngineConfig(kv_format=kv).kv_format for kv in KV_FORMATS] == ["f16", "q8"]
+    with pytest.raises(RequestError, match="f16, q8"):
+        EngineConfig(kv_format="q4")

@@ -8,6 +8,7 @@ from clutch.config import EngineConfig
 from clutch.formats.gguf import parse_header
 from clutch.gpu.kernels import KERNELS, WRITE
 from clutch.gpu.ledger import Ledger
+from clutch.kv.layout import F16, Q8
 from clutch.model.llama import Llama
 from clutch.model.memory import plan_memory
 from clutch.model.runner import PREFILL_TOKENS_PER_THREAD, StepPlans
@@ -32,16 +33,16 @@ MAX_WORKGROUPS = 65535
 HEAD = ["rms_norm", "lm_head", "sample"]
 
 
-async def step_plans(**model):
+async def step_plans(kv_format=F16, **model):
     data = encode_tiny_model(**model).data
     header = parse_header(data, len(data))
-    spec, config = read_spec(header), EngineConfig(context_length=64)
+    spec, config = read_spec(header), EngineConfig(context_length=64, kv_format=kv_format)
     weight_plan = WeightPlan(spec, header)
     memory = plan_memory(spec, weight_plan, config, GUARANTEED)
     scope = Ledger().scope(FakeDevice())
     weights = await weight_plan.allocate(scope)
-    state = await allocate_state(memory, config.steps_in_flight, scope)
-    llama = Llama(spec, weights, state, splits=config.attention_splits, context_length=memory.context_length)
+    state = await allocate_state(memory, scope)
+    llama = Llama(spec, weights, state, memory, splits=config.attention_splits)
     return StepPlans(llama), state, weights
 
 
@@ -78,6 +79,19 @@ def test_each_layer_has_keys_and_values_of_its_own():
     for name, binding in (("qkv", 6), ("attention_partial", 1)):
         bound = [dispatch.buffers[binding] for dispatch in plans.decode if dispatch.kernel.spec.name == name]
         assert [buffer.label for buffer in bound] == [buffer.label for buffer in state.kv]
+
+
+@pytest.mark.parametrize("kv_format", [F16, Q8])
+def test_keys_and_values_are_written_and_read_in_the_format_of_the_plan(kv_format):
+    plans, _, _ = asyncio.run(step_plans(kv_format))
+    formats = {d.kernel.kv for d in plans.prefill_last + plans.decode if d.kernel.spec.has_kv}
+    assert formats == {kv_format}
+
+
+def test_the_head_works_a_sequence_at_a_time():
+    plans, _, _ = asyncio.run(step_plans())
+    a_sequence = [name for name, d in zip(names(plans.decode), plans.decode, strict=True) if not d.tokens_per_workgroup]
+    assert a_sequence == ["lm_head", "sample"]
 
 
 def test_the_head_reads_the_output_matrix_or_the_embedding():

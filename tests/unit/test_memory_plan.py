@@ -6,13 +6,15 @@ import re
 import pytest
 
 from clutch.config import EngineConfig
-from clutch.errors import OutOfMemory, UnsupportedModelError
+from clutch.errors import ContextLengthError, OutOfMemory, RequestError, UnsupportedModelError
 from clutch.formats.gguf import parse_header
 from clutch.formats.quants import QuantType
 from clutch.gpu.ledger import Ledger
 from clutch.gpu.limits import Limits
+from clutch.gpu.step import MAX_SEQUENCES, RESULT_BYTES
+from clutch.kv.layout import F16, Q8, KVLayout
 from clutch.kv.pool import PAGE_POSITIONS
-from clutch.model.memory import plan_memory
+from clutch.model.memory import advise, plan_memory
 from clutch.model.spec_reader import read_spec
 from clutch.model.state import allocate_state
 from clutch.model.weights import WeightPlan
@@ -20,7 +22,11 @@ from tests.support.fake_device import GUARANTEED, FakeDevice
 from tests.support.tiny_model import encode_tiny_model
 
 MODELS = [{}, {"tied": False}, {"n_layers": 1, "n_kv_heads": 1, "context_length": 100}, {"n_layers": 3, "hidden": 96}]
-CONFIGS = [{}, {"context_length": 16, "prefill_tokens": 8, "attention_splits": 1, "steps_in_flight": 3}]
+CONFIGS = [
+    {},
+    {"context_length": 16, "prefill_tokens": 8, "attention_splits": 1, "steps_in_flight": 3},
+    {"kv_format": Q8, "context_length": 64, "pool_positions": 80},
+]
 
 
 def planned(config=None, limits=GUARANTEED, **model):
@@ -57,12 +63,12 @@ def test_every_buffer_is_as_large_as_planned(model, config):
     async def made():
         scope = ledger.scope(device)
         await weights.allocate(scope)
-        await allocate_state(plan, config.steps_in_flight, scope)
+        await allocate_state(plan, scope)
 
     asyncio.run(made())
     assert plan.weights_bytes == weights.size_bytes
     expected = {name: rounded(size) for name, size in plan.scratch.items() if name != "readbacks"}
-    expected |= {f"readback {i}": 16 for i in range(config.steps_in_flight)}
+    expected |= {f"readback {i}": MAX_SEQUENCES * RESULT_BYTES for i in range(config.steps_in_flight + 1)}
     expected |= {f"KV pages of layer {i}": plan.kv_layer_bytes for i in range(plan.n_layers)}
     expected |= {f"{m.name} quants": rounded(m.quants_bytes) for m in weights.matrices.values()}
     expected |= {f"{m.name} scales": rounded(m.scales_bytes) for m in weights.matrices.values()}
@@ -91,6 +97,32 @@ def test_the_context_is_what_is_asked_for_and_what_the_model_has(asked, of_model
     assert plan.context_length == expected
 
 
+def test_the_pool_is_for_so_many_contexts_or_as_asked_for():
+    assert planned(EngineConfig(context_length=64, pool_contexts=3))[0].pool_positions == 3 * 64
+    assert planned(EngineConfig(context_length=64, pool_positions=80))[0].pool_positions == 80
+    with pytest.raises(RequestError, match="one session alone may have 64"):
+        planned(EngineConfig(context_length=64, pool_positions=48))
+
+
+def test_a_context_that_the_model_does_not_have_is_refused_when_it_was_asked_for():
+    assert planned(EngineConfig(asked_context_length=128), context_length=512)[0].context_length == 128
+    with pytest.raises(ContextLengthError) as refused:
+        planned(EngineConfig(asked_context_length=1024), context_length=512)
+    assert refused.value.data == {"context_length": 1024, "model_context_length": 512}
+
+
+def test_keys_and_values_of_8_bits_take_little_more_than_half():
+    halves, bytes_ = (planned(EngineConfig(kv_format=kv), head_dim=64)[0].kv_bytes for kv in (F16, Q8))
+    assert bytes_ * 2 * 64 == halves * (64 + 4)
+
+
+@pytest.mark.parametrize("head_dim", [24, 2, 256])
+def test_heads_that_do_not_fit_a_workgroup_are_refused_in_8_bits(head_dim):
+    with pytest.raises(UnsupportedModelError, match="8-bit keys and values"):
+        KVLayout(Q8, 2, head_dim)
+    assert KVLayout(F16, 2, head_dim).position_bytes == 2 * 2 * 2 * head_dim
+
+
 def test_a_model_without_room_for_a_page_is_refused():
     with pytest.raises(UnsupportedModelError, match="context"):
         planned(context_length=PAGE_POSITIONS - 1)
@@ -117,6 +149,35 @@ def test_a_context_that_is_too_long_is_answered_with_one_that_fits(n_kv_heads):
     assert plan.context_length == fits
     with pytest.raises(OutOfMemory):
         planned(config_of(fits + PAGE_POSITIONS), limits, **model)
+
+
+@pytest.mark.parametrize("kv_format", [F16, Q8])
+def test_a_pool_that_was_asked_for_and_is_too_large_is_answered_with_one_that_fits(kv_format):
+    def config_of(pool_positions):
+        return EngineConfig(context_length=64, pool_positions=pool_positions, kv_format=kv_format)
+
+    limits = Limits(1 << 20, 1 << 20)
+    with pytest.raises(OutOfMemory) as refused:
+        planned(config_of(1 << 16), limits)
+    fits = int(re.search(r"a pool of (\d+) or less", refused.value.hint)[1])
+    assert planned(config_of(fits), limits)[0].pool_positions == fits
+    with pytest.raises(OutOfMemory):
+        planned(config_of(fits + PAGE_POSITIONS), limits)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"), [({}, "context_length_that_fits"), ({"pool_positions": 64}, "pool_positions_that_fits")]
+)
+def test_the_advice_is_the_most_that_leaves_room_for_the_rest(asked, name):
+    config = EngineConfig(context_length=64, pool_contexts=1, **asked)
+    plan, _ = planned(config)
+    refused = OutOfMemory("no", buffer="KV pages of layer 1", asked_bytes=1)
+    rest = plan.total_bytes - plan.kv_bytes + plan.upload_bytes
+    for n_positions, fits in ((64, 64), (63, 48), (16, 16), (15, 0)):
+        error = advise(plan, config, refused, rest + n_positions * plan.kv_bytes // 64)
+        assert error.data == {"buffer": "KV pages of layer 1", "asked_bytes": 1, name: fits}
+        assert (f"of {fits} or less" in error.hint) == (fits > 0)
+    assert advise(plan, config, refused, rest - 1).data[name] == 0
 
 
 def test_weights_that_are_too_large_are_named():

@@ -11,9 +11,11 @@ from pyodide.ffi import to_js
 
 from clutch.browser.failures import translated
 from clutch.browser.port import Port
+from clutch.browser.session_store import OpfsSessionStore
 from clutch.browser.storage import ModelSource
 from clutch.browser.webgpu import WebGPUDevice, open_device
 from clutch.engine.control import SharedMark
+from clutch.engine.session_store import SessionStore
 
 
 class BrowserPlatform:
@@ -29,11 +31,17 @@ class BrowserPlatform:
         self._root_url = root_url
         self._wgsl_root = wgsl_root
         self._port = port
+        self._store = OpfsSessionStore()
 
     @property
     def shared_mark(self) -> SharedMark | None:
         """The page's stop mark."""
         return self._port.shared_mark
+
+    @property
+    def store(self) -> SessionStore:
+        """The browser's own file system."""
+        return self._store
 
     async def open_device(self) -> WebGPUDevice:
         """Return a new device from a new adapter."""

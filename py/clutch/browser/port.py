@@ -11,14 +11,14 @@ from clutch.engine.control import SharedMark
 
 
 class AtomicMark:
-    """The page's stop mark: one word of shared memory. Reading it is one FFI call."""
+    """The page's stop mark: a word of shared memory a session. Reading one is one FFI call."""
 
     def __init__(self, words: Any) -> None:
         self._words = words
 
-    def read(self) -> int:
-        """Return the highest request that the page has stopped."""
-        return int(self._words[0])
+    def read(self, session: int) -> int:
+        """Return the highest request that the page has stopped in a session."""
+        return int(self._words[session])
 
 
 class Port:

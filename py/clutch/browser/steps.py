@@ -1,4 +1,4 @@
-"""The result of a submitted step, to await."""
+"""The results of a submitted step, to await."""
 
 import struct
 from collections.abc import Generator
@@ -9,19 +9,19 @@ from clutch.gpu.device import StepResult
 
 
 class StepFuture:
-    """Awaits the promise of `Replay.step`: four words, read with one FFI call.
+    """Awaits the promise of `Replay.step`: four words a sequence, read with one FFI call.
 
     Args:
-        promise: resolves to a Uint32Array of token, log-probability, entropy, position.
+        promise: resolves to a Uint32Array of token, log-probability, entropy, position of each.
     """
 
     def __init__(self, promise: Any) -> None:
         self._promise = promise
 
-    def __await__(self) -> Generator[Any, Any, StepResult]:
+    def __await__(self) -> Generator[Any, Any, list[StepResult]]:
         return self._read().__await__()
 
-    async def _read(self) -> StepResult:
+    async def _read(self) -> list[StepResult]:
         with translated():
             words = await self._promise
-        return StepResult(*struct.unpack("<IffI", words.to_bytes()))
+        return [StepResult(*result) for result in struct.iter_unpack("<IffI", words.to_bytes())]

@@ -112,11 +112,18 @@ class WebGPUDevice:
         """Write `data` behind everything submitted so far."""
         self._gpu.queue.writeBuffer(handle_of(buffer), offset, to_js(data))
 
-    async def read(self, buffer: Buffer, via: Buffer, size_bytes: int) -> bytes:
-        """Return the beginning of a storage buffer, copied through `via`."""
+    async def read(self, pieces: Sequence[tuple[Buffer, int, int]], via: Buffer) -> bytes:
+        """Return pieces of storage buffers, one behind the other, copied through `via`."""
+        buffers, offsets, sizes = zip(*pieces, strict=True)
+        handles = [handle_of(buffer) for buffer in buffers]
         with translated():
-            data: bytes = (await self._gpu.read(handle_of(buffer), handle_of(via), size_bytes)).to_bytes()
+            read = await self._gpu.read(to_js(handles), to_js(offsets), to_js(sizes), handle_of(via))
+            data: bytes = read.to_bytes()
             return data
+
+    def copy(self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size_bytes: int) -> None:
+        """Copy bytes from one storage buffer to another."""
+        self._gpu.copy(handle_of(source), source_offset, handle_of(target), target_offset, size_bytes)
 
     async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
         """Pour the next bytes of `stream` into the beginning of `buffer`."""
@@ -133,22 +140,23 @@ class WebGPUDevice:
             to_js([handle_of(readback) for readback in readbacks]),
         )
 
-    def configure(self, settings: bytes) -> None:
-        """Set the words of the step uniform behind position and n_tokens."""
-        self._replay.configure(to_js(settings))
+    def configure(self, slot: int, settings: bytes) -> None:
+        """Set the words of the sequence in `slot` behind its position."""
+        self._replay.configure(slot, to_js(settings))
 
-    def step(self, plan: Any, position: int, n_tokens: int) -> StepFuture:
+    def step(self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int) -> StepFuture:
         """Submit one step at once: one FFI call."""
-        return StepFuture(self._replay.step(plan, position, n_tokens))
+        flat = [number for sequence in sequences for number in sequence]
+        return StepFuture(self._replay.step(plan, to_js(flat), tokens_per_sequence))
 
     async def idle(self) -> None:
         """Wait until everything submitted is done."""
         with translated():
             await self._gpu.idle()
 
-    def clear(self, buffer: Buffer) -> None:
-        """Overwrite a storage buffer with zeros."""
-        self._gpu.clear(handle_of(buffer))
+    def clear(self, buffer: Buffer, offset: int, size_bytes: int) -> None:
+        """Overwrite part of a storage buffer with zeros."""
+        self._gpu.clear(handle_of(buffer), offset, size_bytes)
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the device is lost, unless `destroy` did it."""

@@ -43,7 +43,7 @@ class Dispatch:
         kernel: the pipeline.
         buffers: one a binding of group 0, in order.
         threads: invocations along x; rounded up to whole workgroups.
-        tokens_per_workgroup: 0 = one row of workgroups; else a row for each so many tokens of the step.
+        tokens_per_workgroup: a row of workgroups for each so many tokens of the step; 0 = for each sequence of it.
     """
 
     kernel: Kernel
@@ -59,7 +59,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step that samples brings back.
+    """What a step that samples brings back for one sequence.
 
     Args:
         token_id: the chosen token.
@@ -119,8 +119,14 @@ class Device(Protocol):
     def write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
         """Write `data` (a multiple of 4 bytes) behind everything submitted so far."""
 
-    async def read(self, buffer: Buffer, via: Buffer, size_bytes: int) -> bytes:
-        """Return the beginning of a storage buffer, copied through `via` (READBACK); slow, for logits and tests."""
+    async def read(self, pieces: Sequence[tuple[Buffer, int, int]], via: Buffer) -> bytes:
+        """Return pieces of storage buffers, (buffer, offset, size) each, one behind the other.
+
+        They are copied through `via` (READBACK) all at once; slow, for logits, saving and tests.
+        """
+
+    def copy(self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size_bytes: int) -> None:
+        """Copy bytes from one storage buffer to another, behind everything submitted so far."""
 
     async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
         """Pour the next `size_bytes` of `stream` into the beginning of `buffer`.
@@ -130,16 +136,26 @@ class Device(Protocol):
         """
 
     def prepare_steps(self, uniforms: Buffer, result: Buffer, readbacks: Sequence[Buffer]) -> None:
-        """Say where steps keep their uniforms (256 bytes each) and results; one readback a step in flight."""
+        """Say where steps keep their uniforms (`step.SLOT_BYTES` each) and results; one readback a step in flight."""
 
-    def configure(self, settings: bytes) -> None:
-        """Set the words of the step uniform behind position and n_tokens; they hold until the next call."""
+    def configure(self, slot: int, settings: bytes) -> None:
+        """Set the words of the sequence in `slot` behind its position; they hold until the next call."""
 
-    def step(self, plan: Plan, position: int, n_tokens: int) -> Awaitable[StepResult]:
-        """Submit one step at once and return its result to await; at most as many in flight as readbacks."""
+    def step(
+        self, plan: Plan, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int
+    ) -> Awaitable[list[StepResult]]:
+        """Submit one step at once and return the results of its sequences to await.
 
-    def clear(self, buffer: Buffer) -> None:
-        """Overwrite a storage buffer with zeros, behind everything submitted so far."""
+        At most as many steps may be in flight as there are readbacks.
+
+        Args:
+            plan: what to do.
+            sequences: (slot, position of its first token) of each.
+            tokens_per_sequence: how many tokens of each.
+        """
+
+    def clear(self, buffer: Buffer, offset: int, size_bytes: int) -> None:
+        """Overwrite part of a storage buffer with zeros, behind everything submitted so far."""
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the device is lost, unless `destroy` did it."""

@@ -1,7 +1,8 @@
 """The registry of kernels: what each WGSL file binds and how it is specialised.
 
-A kernel is one file of `wgsl/`; an operation on weights is completed by a format file (`format_q4_1.wgsl`), which
-brings `dequantise(block)`. So a new quantisation is one small file, not a copy of every operation. The test
+A kernel is one file of `wgsl/`, completed by others: an operation on weights by a weight format (`format_q4_1.wgsl`
+brings `dequantise(block)`), one on keys and values by a KV format (`kv_q8.wgsl`), and whatever runs in a step by
+`step.wgsl`. So a new quantisation is one small file, not a copy of every operation. The test
 `tests/unit/test_kernel_contracts.py` compares this table, the files' headers and their declarations.
 """
 
@@ -24,7 +25,8 @@ class KernelSpec:
         overrides: names of the pipeline constants, all required.
         workgroup_size: invocations of a workgroup; along x, or all of them for one workgroup an item.
         has_format: whether a weight format completes it.
-        has_step: whether it reads the step uniform (group 1).
+        has_kv: whether a KV format completes it.
+        has_step: whether it reads the step uniform (group 1), which `step.wgsl` declares.
     """
 
     name: str
@@ -32,6 +34,7 @@ class KernelSpec:
     overrides: tuple[str, ...] = ()
     workgroup_size: int = 64
     has_format: bool = False
+    has_kv: bool = False
     has_step: bool = True
 
 
@@ -55,11 +58,13 @@ KERNELS: dict[str, KernelSpec] = {
             (*_WEIGHTS, ("h", READ), ("rope", READ), ("table", READ), ("q", WRITE), ("kv", WRITE)),
             ("HIDDEN", *_ATTENTION, "TOKENS"),
             has_format=True,
+            has_kv=True,
         ),
         KernelSpec(
             "attention_partial",
             (("q", READ), ("kv", READ), ("table", READ), ("sums", WRITE), ("norms", WRITE)),
             (*_ATTENTION, "SPLITS"),
+            has_kv=True,
         ),
         KernelSpec(
             "attention_merge",
@@ -113,24 +118,26 @@ class Kernel:
     Args:
         spec: the registry entry.
         constants: (override, value) pairs, every override of the entry once.
-        format: the weight format that completes it, "" where none is needed.
+        format, kv: the weight format and the KV format that complete it, "" where none is needed.
     """
 
     spec: KernelSpec
     constants: tuple[tuple[str, float], ...] = ()
     format: str = ""
+    kv: str = ""
 
     def __post_init__(self) -> None:
         assert tuple(name for name, _ in self.constants) == self.spec.overrides, self
-        assert bool(self.format) == self.spec.has_format, self
+        assert (bool(self.format), bool(self.kv)) == (self.spec.has_format, self.spec.has_kv), self
 
     def source(self, wgsl_root: Path) -> str:
-        """Return the WGSL text: the operation, then its format; byte-stable, so that pipeline caches hit."""
-        names = [self.spec.name] + ([f"format_{self.format}"] if self.format else [])
+        """Return the WGSL text: the operation, then what completes it; byte-stable, so that pipeline caches hit."""
+        completions = {f"format_{self.format}": self.format, f"kv_{self.kv}": self.kv, "step": self.spec.has_step}
+        names = [self.spec.name, *(name for name, is_needed in completions.items() if is_needed)]
         return "\n".join((wgsl_root / f"{name}.wgsl").read_text("utf-8") for name in names)
 
 
-def kernel(name: str, format: str = "", **constants: float) -> Kernel:
+def kernel(name: str, format: str = "", kv: str = "", **constants: float) -> Kernel:
     """Return the specialisation of kernel `name`; constants may come in any order."""
     spec = KERNELS[name]
-    return Kernel(spec, tuple((key, constants[key]) for key in spec.overrides), format)
+    return Kernel(spec, tuple((key, constants[key]) for key in spec.overrides), format, kv)

@@ -1,11 +1,13 @@
 """The forward pass of the llama architecture (Touvron et al. 2023) as a list of dispatches; reads like the paper.
 
 T tokens of one step go through together: `x` (T, hidden_size) is the residual stream, `h` its normalised copy. The
-same list with TOKENS = 1 is a decode step, with TOKENS = 8 a prefill step: a token's arithmetic is the same in both.
+same list with TOKENS = 1 is a decode step of one token or of several sequences, with TOKENS = 8 a prefill step: a
+token's arithmetic is the same in all.
 """
 
 from clutch.gpu.device import Buffer, Dispatch
 from clutch.gpu.kernels import kernel
+from clutch.model.memory import MemoryPlan
 from clutch.model.spec import ModelSpec
 from clutch.model.state import State
 from clutch.model.weights import BLOCK, Matrix, Weights
@@ -18,16 +20,17 @@ class Llama:
         spec: the model's shape.
         weights: its matrices on the GPU.
         state: activations and KV pages.
+        memory: sizes of the state.
         splits: pieces the context is cut into for one head.
-        context_length: positions of the session.
     """
 
-    def __init__(self, spec: ModelSpec, weights: Weights, state: State, *, splits: int, context_length: int) -> None:
+    def __init__(self, spec: ModelSpec, weights: Weights, state: State, memory: MemoryPlan, *, splits: int) -> None:
         self._spec = spec
         self._weights = weights
         self._state = state
         self._splits = splits
-        self._context_length = context_length
+        self._context_length = memory.context_length
+        self._kv_format = memory.kv.format
 
     def layers(self, tokens: int) -> list[Dispatch]:
         """From token ids to the last layer's `x`; a matrix kernel's thread does `tokens` (<= 8) tokens."""
@@ -46,7 +49,7 @@ class Llama:
         return dispatches
 
     def head(self) -> list[Dispatch]:
-        """From `x` to the logits of the step's last token, and the token sampled from them."""
+        """From `x` to the logits of each sequence's last token, and the tokens sampled from them."""
         state, spec, output = self._state, self._spec, self._weights.output
         lm_head = kernel("lm_head", output.format, ROWS=output.rows, HIDDEN=output.columns)
         sample = kernel("sample", VOCAB=spec.vocab_size, CONTEXT=self._context_length)
@@ -70,6 +73,7 @@ class Llama:
         qkv = kernel(
             "qkv",
             matrix.format,
+            self._kv_format,
             HIDDEN=spec.hidden_size,
             N_HEADS=spec.n_heads,
             N_KV_HEADS=spec.n_kv_heads,
@@ -83,6 +87,7 @@ class Llama:
         spec, state = self._spec, self._state
         partial = kernel(
             "attention_partial",
+            kv=self._kv_format,
             N_HEADS=spec.n_heads,
             N_KV_HEADS=spec.n_kv_heads,
             HEAD_DIM=spec.head_dim,

@@ -86,11 +86,11 @@ async def load_model(
         scope = on_failure.enter_context(ledger.scope(device))
         try:
             weights = await weight_plan.allocate(scope)
-            state = await allocate_state(memory, config.steps_in_flight, scope)
+            state = await allocate_state(memory, scope)
         except OutOfMemory as refused:
-            raise advise(memory, refused, ledger.bytes) from refused
+            raise advise(memory, config, refused, ledger.bytes) from refused
         watch.lap("allocate")
-        model = Llama(spec, weights, state, splits=config.attention_splits, context_length=memory.context_length)
+        model = Llama(spec, weights, state, memory, splits=config.attention_splits)
         plans = StepPlans(model)
         upload = Upload(weight_plan, device, staging_bytes=memory.upload_bytes)
         await _compile(device, [*upload.kernels, *plans.kernels], on_progress)
@@ -102,7 +102,7 @@ async def load_model(
             device,
             state,
             plans,
-            prefill_tokens=config.prefill_tokens,
+            memory,
             hidden_size=spec.hidden_size,
             vocab_size=spec.vocab_size,
         )

@@ -5,25 +5,39 @@ from dataclasses import dataclass
 from clutch.config import EngineConfig
 from clutch.errors import OutOfMemory
 from clutch.gpu.limits import Limits
-from clutch.gpu.step import SLOT_BYTES
+from clutch.gpu.step import MAX_SEQUENCES, RESULT_BYTES, SLOT_BYTES
+from clutch.kv.layout import KVLayout
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.spec import ModelSpec
 from clutch.model.weights import WeightPlan
 
 MIB = 1 << 20
-RESULT_BYTES = 16
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes by purpose; `scratch` names each buffer of the activations and the step."""
+    """Bytes by purpose; `scratch` names each buffer of the activations and the step.
+
+    `context_length` is of a session, `pool_positions` of all of them together.
+    """
 
     context_length: int
+    pool_positions: int
+    kv: KVLayout
     weights_bytes: int
-    kv_layer_bytes: int
     n_layers: int
     upload_bytes: int
     scratch: dict[str, int]
+
+    @property
+    def kv_layer_bytes(self) -> int:
+        """The KV pool of a layer."""
+        return self.pool_positions * self.kv.position_bytes
+
+    @property
+    def n_readbacks(self) -> int:
+        """Steps whose results can be on their way."""
+        return self.scratch["readbacks"] // (MAX_SEQUENCES * RESULT_BYTES)
 
     @property
     def kv_bytes(self) -> int:
@@ -40,6 +54,8 @@ class MemoryPlan:
         return {
             "weights": self.weights_bytes,
             "kv": self.kv_bytes,
+            "kv_format": self.kv.format,
+            "pool_positions": self.pool_positions,
             "scratch": sum(self.scratch.values()),
             "total": self.total_bytes,
             "peak": self.total_bytes + self.upload_bytes,
@@ -47,19 +63,25 @@ class MemoryPlan:
 
 
 def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limits: Limits) -> MemoryPlan:
-    """Return the plan for `spec`, with the context cut to what the model allows.
+    """Return the plan for `spec`.
 
     Raises:
+        ContextLengthError, RequestError, UnsupportedModelError: the context, the pool or its format cannot be had.
         OutOfMemory: a buffer is larger than the GPU allows; names it, and the context that would fit.
     """
-    context_length = min(config.context_length, spec.context_length // PAGE_POSITIONS * PAGE_POSITIONS)
-    tokens, heads, splits = config.prefill_tokens, spec.n_heads, config.attention_splits
+    context_length = config.context_of(spec.context_length)
+    kv = KVLayout(config.kv_format, spec.n_kv_heads, spec.head_dim)
+    tokens = max(config.prefill_tokens, MAX_SEQUENCES)
+    heads, splits = spec.n_heads, config.attention_splits
+    # A decode step of every session may be in flight, and a chunk of one prompt beside them.
+    n_readbacks = config.steps_in_flight + 1
     largest_raw = max(part.tensor.size_bytes for part, _ in weights.uploads())
     largest_row = max(plan.row_bytes for plan in weights.matrices.values())
     plan = MemoryPlan(
         context_length=context_length,
+        pool_positions=config.pool_of(context_length),
+        kv=kv,
         weights_bytes=weights.size_bytes,
-        kv_layer_bytes=context_length * spec.n_kv_heads * spec.head_dim * 2 * 2,
         n_layers=spec.n_layers,
         # At least a row; 16 bytes more, because a repack kernel may read the word behind its last block.
         upload_bytes=max(min(config.upload_bytes, largest_raw), largest_row) + 16,
@@ -71,42 +93,45 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
             "mlp": tokens * spec.intermediate_size * 4,
             "attention sums": tokens * heads * splits * spec.head_dim * 4,
             "attention norms": tokens * heads * splits * 2 * 4,
-            "logits": spec.vocab_size * 4,
+            "logits": MAX_SEQUENCES * spec.vocab_size * 4,
             "rope": context_length * spec.head_dim // 2 * 2 * 4,
-            "tokens": context_length * 4,
-            "block table": context_length // PAGE_POSITIONS * 4,
-            "result": RESULT_BYTES,
-            "step uniforms": (config.steps_in_flight + 1) * SLOT_BYTES,
-            "readbacks": config.steps_in_flight * RESULT_BYTES,
-            "row readback": max(spec.vocab_size, spec.hidden_size) * 4,
+            "tokens": MAX_SEQUENCES * context_length * 4,
+            "block table": MAX_SEQUENCES * context_length // PAGE_POSITIONS * 4,
+            "page": kv.page_bytes,
+            "result": MAX_SEQUENCES * RESULT_BYTES,
+            "step uniforms": (n_readbacks + 1) * SLOT_BYTES,
+            "readbacks": n_readbacks * MAX_SEQUENCES * RESULT_BYTES,
+            # A row of logits or activations, or a page of all layers.
+            "row readback": max(spec.vocab_size * 4, spec.hidden_size * 4, spec.n_layers * kv.page_bytes),
         },
     )
-    _check(plan, weights, limits)
+    _check(plan, weights, config, limits)
     return plan
 
 
-def advise(plan: MemoryPlan, refused: OutOfMemory, allocated_bytes: int) -> OutOfMemory:
-    """Return `refused` with the context length that would have fitted; the KV pool is allocated last.
+def advise(plan: MemoryPlan, config: EngineConfig, refused: OutOfMemory, allocated_bytes: int) -> OutOfMemory:
+    """Return `refused` with the context length or the pool that would have fitted; the KV pool is allocated last.
 
     Args:
         plan: that did not fit.
+        config: that the plan was made from.
         refused: by the GPU, at one of the plan's buffers.
         allocated_bytes: what had been allocated until then.
     """
     # The staging buffer of the upload comes on top for a while.
     room = allocated_bytes - (plan.total_bytes - plan.kv_bytes) - plan.upload_bytes
-    fits = max(0, room) * plan.context_length // plan.kv_bytes // PAGE_POSITIONS * PAGE_POSITIONS
-    hint = f"Choose a context length of {fits} or less." if fits else "Close other tabs, or choose a smaller model."
-    return OutOfMemory(refused.message, hint=hint, **{**refused.data, "context_length_that_fits": fits})
+    name, fits = _fitting(plan, config, max(0, room))
+    hint = _smaller(name, fits) if fits else "Close other tabs, or choose a smaller model."
+    return OutOfMemory(refused.message, hint=hint, **{**refused.data, f"{name}_that_fits": fits})
 
 
-def _check(plan: MemoryPlan, weights: WeightPlan, limits: Limits) -> None:
+def _check(plan: MemoryPlan, weights: WeightPlan, config: EngineConfig, limits: Limits) -> None:
     limit = limits.largest_buffer_bytes
     largest = max(plan.scratch.items(), key=lambda item: item[1])
     for name, size, hint in (
         (*weights.largest_buffer, "Choose a smaller model."),
         # Before the scratch: what else grows with the context is never larger than this.
-        ("KV pool of a layer", plan.kv_layer_bytes, _smaller_context(plan, limit)),
+        ("KV pool of a layer", plan.kv_layer_bytes, _smaller(*_fitting(plan, config, limit * plan.n_layers))),
         (*largest, "Choose a smaller model."),
     ):
         if size > limit:
@@ -119,6 +144,15 @@ def _check(plan: MemoryPlan, weights: WeightPlan, limits: Limits) -> None:
             )
 
 
-def _smaller_context(plan: MemoryPlan, limit: int) -> str:
-    fits = limit * plan.context_length // plan.kv_layer_bytes // PAGE_POSITIONS * PAGE_POSITIONS
-    return f"Choose a context length of {fits} or less."
+def _fitting(plan: MemoryPlan, config: EngineConfig, kv_bytes: int) -> tuple[str, int]:
+    """Return what makes the KV pool smaller, and its largest value with which the pool takes no more than `kv_bytes`.
+
+    A pool that was asked for has its size whatever the context is; any other shrinks with the context.
+    """
+    name = "context_length" if config.pool_positions is None else "pool_positions"
+    value: int = getattr(plan, name)
+    return name, kv_bytes * value // plan.kv_bytes // PAGE_POSITIONS * PAGE_POSITIONS
+
+
+def _smaller(name: str, fits: int) -> str:
+    return f"Choose a {'pool' if name == 'pool_positions' else 'context length'} of {fits} or less."

@@ -1,12 +1,14 @@
-"""Runs the steps of a loaded model: a chunk of the prompt, or one token of the answer."""
+"""Runs the steps of a loaded model: a chunk of a prompt, or the next token of each of several sequences."""
 
 import struct
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 
 from clutch.gpu import step
-from clutch.gpu.device import Device, Dispatch, Plan, StepResult
+from clutch.gpu.device import Buffer, Device, Dispatch, Plan, StepResult
 from clutch.gpu.kernels import Kernel
+from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.llama import Llama
+from clutch.model.memory import MemoryPlan
 from clutch.model.state import State
 from clutch.sampling.params import SamplingParams
 
@@ -17,11 +19,13 @@ PREFILL_TOKENS_PER_THREAD = 8
 class Runner:
     """The three plans of a model, recorded once; a step creates nothing.
 
+    A sequence has a slot: its row of the block table and of the tokens, and its settings in the step uniform.
+
     Args:
         device: where the model lives; its kernels are compiled.
         state: the model's buffers.
         plans: as `plan_steps` made them.
-        prefill_tokens: most tokens of one prefill step.
+        memory: sizes of the state.
         hidden_size, vocab_size: of the model.
     """
 
@@ -30,8 +34,8 @@ class Runner:
         device: Device,
         state: State,
         plans: "StepPlans",
+        memory: MemoryPlan,
         *,
-        prefill_tokens: int,
         hidden_size: int,
         vocab_size: int,
     ) -> None:
@@ -39,7 +43,8 @@ class Runner:
         self._state = state
         self._hidden_size = hidden_size
         self._vocab_size = vocab_size
-        self.prefill_tokens = prefill_tokens
+        self._context_length = memory.context_length
+        self._layer_page_bytes = memory.kv.page_bytes
         device.prepare_steps(state.step_uniforms, state.result, state.readbacks)
         self._prefill: Plan = device.record(plans.prefill)
         self._prefill_last: Plan = device.record(plans.prefill_last)
@@ -47,50 +52,93 @@ class Runner:
 
     @property
     def steps_in_flight(self) -> int:
-        """Most decode steps that may be submitted and not yet read."""
-        return len(self._state.readbacks)
+        """Most decode steps that may be submitted and not yet read; a prefill step may be beside them."""
+        return len(self._state.readbacks) - 1
 
-    def begin(self, params: SamplingParams) -> None:
-        """Set how the next steps sample."""
-        self._device.configure(step.settings(params, table_offset=0))
+    @property
+    def page_bytes(self) -> int:
+        """Of a page in all layers."""
+        return self._layer_page_bytes * len(self._state.kv)
 
-    def write_table(self, first_entry: int, pages: Sequence[int]) -> None:
-        """Tell the GPU the pages of the block table from `first_entry` on."""
+    def begin(self, slot: int, params: SamplingParams) -> None:
+        """Set how the next steps of a sequence sample."""
+        table_offset = slot * self._table_length
+        self._device.configure(slot, step.settings(params, table_offset, slot * self._context_length))
+
+    def write_table(self, slot: int, first_entry: int, pages: Sequence[int]) -> None:
+        """Tell the GPU the pages of a sequence's block table from `first_entry` on."""
         if pages:
-            self._device.write(self._state.block_table, struct.pack(f"<{len(pages)}I", *pages), first_entry * 4)
+            offset = (slot * self._table_length + first_entry) * 4
+            self._device.write(self._state.block_table, struct.pack(f"<{len(pages)}I", *pages), offset)
 
-    async def prefill(self, token_ids: Sequence[int], position: int, *, is_last: bool) -> StepResult:
-        """Read `token_ids` (at most `prefill_tokens`) at `position`; the last chunk also samples.
+    async def prefill(self, slot: int, token_ids: Sequence[int], position: int, *, is_last: bool) -> StepResult:
+        """Read `token_ids` (as many as the activations have room for) at `position`; the last chunk also samples.
 
         Returns:
             The step's result; it has a meaning only for the last chunk.
         """
-        data = struct.pack(f"<{len(token_ids)}I", *token_ids)
-        self._device.write(self._state.tokens, data, position * 4)
+        self._write_tokens(slot, token_ids, position)
         plan = self._prefill_last if is_last else self._prefill
-        return await self._device.step(plan, position, len(token_ids))
+        [result] = await self._device.step(plan, [(slot, position)], len(token_ids))
+        return result
 
-    def decode(self, position: int) -> Awaitable[StepResult]:
-        """Submit the step of the token at `position` (the GPU knows which) and return the next token to await."""
-        return self._device.step(self._decode, position, 1)
+    def decode(self, sequences: Sequence[tuple[int, int]]) -> Awaitable[list[StepResult]]:
+        """Submit the step of one token each of (slot, position), and return the next tokens to await.
 
-    def write_token(self, token_id: int, position: int) -> None:
+        The GPU knows the tokens: it has sampled them, or `write_token` has told.
+        """
+        return self._device.step(self._decode, sequences, 1)
+
+    def write_token(self, slot: int, token_id: int, position: int) -> None:
         """Tell the GPU the token at `position`, where no step has sampled it."""
-        self._device.write(self._state.tokens, struct.pack("<I", token_id), position * 4)
+        self._write_tokens(slot, [token_id], position)
 
-    def wipe(self) -> None:
-        """Overwrite every key and value, and the tokens, with zeros."""
-        for buffer in (*self._state.kv, self._state.tokens):
-            self._device.clear(buffer)
+    def copy_page(self, source: int, target: int) -> None:
+        """Copy the keys and values of a page, in every layer; by a detour, for WebGPU copies within no buffer."""
+        size = self._layer_page_bytes
+        for layer in self._state.kv:
+            self._device.copy(layer, source * size, self._state.page, 0, size)
+            self._device.copy(self._state.page, 0, layer, target * size, size)
+
+    async def read_page(self, page: int) -> bytes:
+        """Return the keys and values of a page, one layer behind the other."""
+        size = self._layer_page_bytes
+        pieces = [(layer, page * size, size) for layer in self._state.kv]
+        return await self._device.read(pieces, self._state.row_readback)
+
+    def write_page(self, page: int, data: bytes) -> None:
+        """Put back what `read_page` has returned."""
+        size = self._layer_page_bytes
+        assert len(data) == self.page_bytes, len(data)
+        for i, layer in enumerate(self._state.kv):
+            self._device.write(layer, data[i * size : (i + 1) * size], page * size)
+
+    def wipe(self, pages: Iterable[int], slot: int) -> None:
+        """Overwrite the keys and values of pages, and the tokens of a slot, with zeros."""
+        for first, count in _runs(pages):
+            for layer in self._state.kv:
+                self._device.clear(layer, first * self._layer_page_bytes, count * self._layer_page_bytes)
+        row_bytes = self._context_length * 4
+        self._device.clear(self._state.tokens, slot * row_bytes, row_bytes)
 
     async def hidden(self) -> "memoryview[float]":
-        """Return what the last decode step multiplied with the output matrix: (hidden_size,) f32."""
-        data = await self._device.read(self._state.h, self._state.row_readback, self._hidden_size * 4)
-        return memoryview(data).cast("f")
+        """Return what the last decode step multiplied with the output matrix: (hidden_size,) f32, sequence 0."""
+        return await self._row(self._state.h, self._hidden_size)
 
     async def logits(self) -> "memoryview[float]":
-        """Return the logits of the last step that had a head: (vocab_size,) f32."""
-        data = await self._device.read(self._state.logits, self._state.row_readback, self._vocab_size * 4)
+        """Return the logits of the last step that had a head: (vocab_size,) f32, sequence 0."""
+        return await self._row(self._state.logits, self._vocab_size)
+
+    @property
+    def _table_length(self) -> int:
+        return self._context_length // PAGE_POSITIONS
+
+    def _write_tokens(self, slot: int, token_ids: Sequence[int], position: int) -> None:
+        data = struct.pack(f"<{len(token_ids)}I", *token_ids)
+        self._device.write(self._state.tokens, data, (slot * self._context_length + position) * 4)
+
+    async def _row(self, buffer: Buffer, length: int) -> "memoryview[float]":
+        data = await self._device.read([(buffer, 0, length * 4)], self._state.row_readback)
         return memoryview(data).cast("f")
 
 
@@ -106,3 +154,14 @@ class StepPlans:
     def kernels(self) -> list[Kernel]:
         """What must be compiled before they are recorded."""
         return [dispatch.kernel for dispatch in self.prefill_last + self.decode]
+
+
+def _runs(pages: Iterable[int]) -> list[tuple[int, int]]:
+    """Return (first, count) of every run of consecutive numbers."""
+    runs: list[tuple[int, int]] = []
+    for page in sorted(pages):
+        if runs and sum(runs[-1]) == page:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((page, 1))
+    return runs

@@ -24,7 +24,7 @@ async def self_test(runner: Runner, source: Source, output: TensorInfo) -> dict[
     """Run a few tokens and return the verdict.
 
     Args:
-        runner: of the model, fresh; page 0 of its pool is written.
+        runner: of the model, fresh; slot 0 and page 0 of its pool are written.
         source: the model's file.
         output: the tensor of the output matrix, (hidden_size, vocab_size) in GGUF order.
 
@@ -33,16 +33,16 @@ async def self_test(runner: Runner, source: Source, output: TensorInfo) -> dict[
     """
     vocab_size = output.shape[1]
     first, second = 1 % vocab_size, 2 % vocab_size
-    runner.begin(SamplingParams())
-    runner.write_table(0, [0])
+    runner.begin(0, SamplingParams())
+    runner.write_table(0, 0, [0])
 
-    await runner.prefill([first, second], 0, is_last=True)
+    await runner.prefill(0, [first, second], 0, is_last=True)
     prefilled = await runner.logits()
 
-    runner.write_token(first, 0)
-    await runner.decode(0)
-    runner.write_token(second, 1)
-    result = await runner.decode(1)
+    runner.write_token(0, first, 0)
+    await runner.decode([(0, 0)])
+    runner.write_token(0, second, 1)
+    [result] = await runner.decode([(0, 1)])
     logits = await runner.logits()
 
     scale = max(map(abs, logits))

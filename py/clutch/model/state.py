@@ -25,6 +25,7 @@ class State:
     rope: Buffer
     tokens: Buffer
     block_table: Buffer
+    page: Buffer
     result: Buffer
     step_uniforms: Buffer
     readbacks: tuple[Buffer, ...]
@@ -32,7 +33,7 @@ class State:
     kv: tuple[Buffer, ...]
 
 
-async def allocate_state(plan: MemoryPlan, n_readbacks: int, scope: Scope) -> State:
+async def allocate_state(plan: MemoryPlan, scope: Scope) -> State:
     """Make the buffers that `plan` counts.
 
     Raises:
@@ -43,12 +44,12 @@ async def allocate_state(plan: MemoryPlan, n_readbacks: int, scope: Scope) -> St
         for name, size in plan.scratch.items()
         if name not in ("step uniforms", "readbacks", "row readback")
     }
-    readback_bytes = plan.scratch["readbacks"] // n_readbacks
+    readback_bytes = plan.scratch["readbacks"] // plan.n_readbacks
     return State(
         **{name.replace(" ", "_"): buffer for name, buffer in made.items()},
         step_uniforms=await scope.buffer("step uniforms", plan.scratch["step uniforms"], Usage.UNIFORM),
         readbacks=tuple(
-            [await scope.buffer(f"readback {i}", readback_bytes, Usage.READBACK) for i in range(n_readbacks)]
+            [await scope.buffer(f"readback {i}", readback_bytes, Usage.READBACK) for i in range(plan.n_readbacks)]
         ),
         row_readback=await scope.buffer("row readback", plan.scratch["row readback"], Usage.READBACK),
         kv=tuple([await scope.buffer(f"KV pages of layer {i}", plan.kv_layer_bytes) for i in range(plan.n_layers)]),
