@@ -15,7 +15,7 @@ def test_no_token_is_sent_after_a_stop(new_driver, golden):
         stopped_at = []
 
         def stop():
-            driver.engine._mark.raise_to(2)
+            driver.engine.sessions[0].mark.raise_to(2)
             stopped_at.append(len(events))
 
         script.act_at, script.act = script.n_counted + at_call, stop
@@ -51,7 +51,7 @@ def test_ready_means_that_no_step_is_in_flight(new_driver):
             send(kind, **fields)
 
         driver.platform.send = sending
-        script.act_at, script.act = script.n_counted + at_call, lambda: driver.engine._mark.raise_to(2)
+        script.act_at, script.act = script.n_counted + at_call, lambda: driver.engine.sessions[0].mark.raise_to(2)
         assert only(await driver.generate(max_tokens=12), "finished")["reason"] == "abort"
         assert in_flight == [0]
 

@@ -13,7 +13,7 @@ from tests.support.fake_platform import only
 N_WARM_UP = 200
 # Containers are counted exactly. Of plain blocks CPython's type cache keeps up to three a request: the name
 # "search" that every `re.finditer` makes anew (3.11, tracemalloc); a kept answer would be dozens.
-MOST_CONTAINERS = 10
+MOST_CONTAINERS = 16
 MOST_BLOCKS_A_CYCLE = 5
 
 
@@ -42,14 +42,14 @@ def test_stops_and_resets_leave_nothing_behind(new_driver, golden, n_cycles):
         script = driver.platform.script
         stopped = driver.next_request_id
         script.act_at = script.n_counted + chance.randrange(1, 25)
-        script.act = lambda: driver.engine._mark.raise_to(stopped)
+        script.act = lambda: driver.engine.sessions[0].mark.raise_to(stopped)
         finished = only(await driver.generate(max_tokens=6), "finished")
         assert finished["output_ids"] == golden[1][: len(finished["output_ids"])]
         if finished["reason"] == "abort" and chance.random() < 0.3:
             assert only(await driver.continue_(), "finished")["output_ids"] == golden[1][:6]
         if chance.random() < 0.5:
             await driver.reset()
-            assert driver.engine._placement.pool.n_free == driver.engine._placement.pool.n_pages
+            assert driver.engine.host.placement.pool.n_free == driver.engine.host.placement.pool.n_pages
         return finished["reason"]
 
     async def story():

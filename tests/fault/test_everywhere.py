@@ -147,7 +147,7 @@ def test_the_device_is_lost_for_ever_from_any_call_on(new_driver, golden, count)
         # Tried twice, then given up: a browser refuses an adapter that keeps crashing.
         assert len(driver.platform.devices) == 3
         assert_empty(driver)
-        driver.engine._recoveries._begun.clear()
+        driver.engine.host._recoveries._begun.clear()
         await assert_works_again(driver, golden)
 
     for fail_at in range(1, n_calls + 1):
@@ -230,7 +230,7 @@ async def acting(driver, at_call, act):
 
 
 def assert_only_committed_pages_are_held(driver):
-    pool = driver.engine._placement.pool
+    pool = driver.engine.host.placement.pool
     kv_length = [event for event in driver.platform.events if event["kind"] == "state"][-1]["kv_length"]
     assert pool.n_pages - pool.n_free == -(-kv_length // PAGE_POSITIONS)
 
@@ -244,7 +244,7 @@ def test_stop_at_any_call(new_driver, golden, count, is_shared):
     class Mark:
         value = 0
 
-        def read(self):
+        def read(self, session):
             return self.value
 
     async def story(at_call):

@@ -38,10 +38,11 @@ def reading(long_model):
         chunks, device = [], platform.devices[0]
         step = device.step
 
-        def noting(plan, position, n_tokens):
+        def noting(plan, sequences, n_tokens):
+            [(_, position)] = sequences
             chunks.append((position, n_tokens))
             platform._now += -(-n_tokens // 8) * ms_a_tile / 1000
-            return step(plan, position, n_tokens)
+            return step(plan, sequences, n_tokens)
 
         device.step = noting
         return driver, chunks
@@ -52,7 +53,7 @@ def reading(long_model):
 async def ask(driver, **params):
     first = len(driver.platform.events)
     fields = {"request_id": driver.next_request_id, "epoch": driver.epoch, "prompt": PROMPT}
-    driver._n_requests += 1
+    driver.n_requests += 1
     await driver.send("generate", **fields, params={"max_tokens": MAX_TOKENS, **params})
     await driver.engine.idle()
     return driver.platform.events[first:]
@@ -116,23 +117,23 @@ def test_stop_at_a_chunk_ends_with_it_and_the_rest_is_read_later(reading, whole,
     class Mark:
         value = 0
 
-        def read(self):
+        def read(self, session):
             return self.value
 
     async def story():
         driver, chunks = await reading(0.1)
         mark, device = Mark(), driver.platform.devices[0]
         if by == "shared mark":
-            driver.engine._mark._shared = mark
+            driver.engine.sessions[0].mark._shared = lambda: mark.read(0)
         step, stops = device.step, []
 
-        def stopping(plan, position, n_tokens):
+        def stopping(plan, sequences, n_tokens):
             # While this chunk is on its way to the GPU.
             if len(chunks) + 1 == at_chunk and not stops:
                 mark.value = 2
                 stops.append(driver.send("stop", request_id=2) if by == "message" else asyncio.sleep(0))
                 stops[0] = asyncio.ensure_future(stops[0])
-            return step(plan, position, n_tokens)
+            return step(plan, sequences, n_tokens)
 
         device.step = stopping
         finished = only(await ask(driver), "finished")

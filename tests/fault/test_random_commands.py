@@ -1,7 +1,8 @@
 """Random commands in random order and timing, against a small model of what the engine may be afterwards.
 
 Messages go through one queue, as in `clutch/main.py`; between two of them the event loop makes some turns, or as many
-as it takes to settle. Every question is the same and greedy, so every answer is a beginning of the same tokens.
+as it takes to settle. Two sessions take turns. Every question is the same and greedy, so every answer is a beginning of
+the same tokens.
 """
 
 import asyncio
@@ -56,7 +57,8 @@ COMMANDS = st.one_of(
     st.tuples(st.just("talk nonsense"), st.sampled_from(BAD_TEXTS)),
 )
 TURNS = st.sampled_from([0, 0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, SETTLED, SETTLED])
-SEQUENCES = st.lists(st.tuples(COMMANDS, TURNS), max_size=10)
+SESSIONS = st.sampled_from([0, 0, 1])
+SEQUENCES = st.lists(st.tuples(COMMANDS, SESSIONS, TURNS), max_size=10)
 
 
 class Model:
@@ -97,9 +99,10 @@ class World:
         self.asked = {}
         self.model = Model()
         self._inbox = asyncio.Queue()
-        self._n_requests = self._epoch = 0
+        self._n_requests = 0
+        self._epochs = [0, 0]
         self._is_settled = True
-        self._is_fresh = True
+        self._is_fresh = [True, True]
         self.faults = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: self.faults.append(context))
 
@@ -114,11 +117,24 @@ class World:
                 await self.engine.handle(message)
             self._inbox.task_done()
 
-    async def do(self, command, argument, turns):
+    async def do(self, command, argument, turns, session=0):
         request_id = self._request_id(command, argument)
         happens = command != "lose" or self._living_device() is not None
         self.model.do(command if happens else "nothing", argument, request_id, self._is_settled)
-        asked = {"request_id": request_id, "epoch": self._epoch}
+        self._command(command, argument, request_id, session)
+        self._is_settled = False
+        # Behind a reset nothing is kept, whatever was running when it came.
+        if command in ("reset", "generate", "continue"):
+            self._is_fresh[session] = command == "reset"
+        elif command == "unload":
+            self._is_fresh = [True, True]
+        if turns is SETTLED:
+            await self.settle()
+        for _ in range(turns or 0):
+            await asyncio.sleep(0)
+
+    def _command(self, command, argument, request_id, session):
+        asked = {"request_id": request_id, "session": session, "epoch": self._epochs[session]}
         match command:
             case "load":
                 self._ask("load", request_id=request_id, url=argument)
@@ -129,23 +145,18 @@ class World:
             case "ask badly":
                 self._ask("generate", **asked, **argument)
             case "stop":
-                self._send("stop", request_id=request_id)
+                self._send("stop", request_id=request_id, session=session)
             case "reset":
-                self._epoch += 1
-                self._send("reset", epoch=self._epoch, wipe=argument)
+                self._epochs[session] += 1
+                self._send("reset", epoch=self._epochs[session], session=session, wipe=argument)
+            case "open":
+                self._send("open_session", epoch=self._epochs[session], session=session)
             case "unload":
                 self._send("unload")
             case "lose":
                 self._lose()
             case "talk nonsense":
                 self._inbox.put_nowait(argument)
-        self._is_settled = False
-        # Behind a reset nothing is kept, whatever was running when it came.
-        self._is_fresh = command in ("reset", "unload") or (self._is_fresh and command not in ("generate", "continue"))
-        if turns is SETTLED:
-            await self.settle()
-        for _ in range(turns or 0):
-            await asyncio.sleep(0)
 
     async def settle(self):
         """Wait until nothing is left to do: no message, no task, no call that the loop owes."""
@@ -163,7 +174,7 @@ class World:
         """Return the ids of an answer after a reset."""
         await self.do("reset", False, SETTLED)
         await self.do("generate", max_tokens, SETTLED)
-        return self.platform.events[-2]["output_ids"]
+        return [event for event in self.platform.events if event["kind"] == "finished"][-1]["output_ids"]
 
     def _request_id(self, command, argument):
         if command == "stop":
@@ -202,7 +213,14 @@ class World:
     def _check_resources(self):
         ledger = self.engine.ledger.to_wire()
         alive = [device for device in self.platform.devices if not device.is_destroyed]
-        states = [event for event in self.platform.events if event["kind"] == "state"]
+        states = [
+            [
+                event
+                for event in self.platform.events
+                if event["kind"] == "state" and event["session"] == session.number
+            ][-1]
+            for session in self.engine.sessions
+        ]
         if self.engine.state is EMPTY:
             assert ledger == {"buffers": 0, "bytes": 0}
             assert alive == []
@@ -212,15 +230,22 @@ class World:
         assert alive == self.platform.devices[-1:]
         assert not alive[0].is_lost
         assert alive[0].n_in_flight == 0
-        assert (states[-1]["state"], states[-1]["epoch"]) == ("ready", self._epoch)
-        assert states[-1]["kv_length"] == 0 or not self._is_fresh
-        pool = self.engine._placement.pool
-        assert pool.n_pages - pool.n_free == -(-states[-1]["kv_length"] // PAGE_POSITIONS)
+        held = set()
+        for state, epoch, is_fresh in zip(states, self._epochs, self._is_fresh, strict=True):
+            assert (state["state"], state["epoch"]) == ("ready", epoch)
+            assert state["kv_length"] == 0 or not is_fresh
+            sequence = self.engine.sessions[state["session"]].conversation.sequence
+            assert len(sequence.token_ids) == sequence.length == sequence.table.length == state["kv_length"]
+            assert len(sequence.table.pages) == -(-state["kv_length"] // PAGE_POSITIONS)
+            held |= set(sequence.table.pages)
+        pool = self.engine.host.placement.pool
+        assert pool.n_pages - pool.n_free - pool.n_cached == len(held)
 
 
 def check_request(events, request_id, kind, whole):
     """One request, by the events that carry its number."""
-    events = [event for event in events if event.get("request_id") == request_id and event["kind"] != "notice"]
+    ignored = ("notice", "trimmed")
+    events = [event for event in events if event.get("request_id") == request_id and event["kind"] not in ignored]
     kinds = [event["kind"] for event in events]
     endings = [k for k in kinds if k in ("finished", "error")]
     if kind == "load":
@@ -244,9 +269,12 @@ def check_request(events, request_id, kind, whole):
 
 
 def check_states(events):
-    states = [EngineState(event["state"]) for event in events if event["kind"] == "state"]
-    for before, after in zip([EMPTY, *states], states, strict=False):
-        assert before == after or after in TRANSITIONS[before]
+    for session in (0, 1):
+        states = [
+            EngineState(event["state"]) for event in events if event["kind"] == "state" and event["session"] == session
+        ]
+        for before, after in zip([EMPTY, *states], states, strict=False):
+            assert before == after or after in TRANSITIONS[before]
 
 
 async def run_sequence(driver, sequence, whole):
@@ -255,8 +283,9 @@ async def run_sequence(driver, sequence, whole):
     serving = asyncio.create_task(world.serve(), name="serve")
     try:
         # Every sequence begins with a load: without one there is little to do.
-        for (command, argument), turns in [(("load", "tiny.gguf"), 144), *sequence]:
-            await world.do(command, argument, turns)
+        await world.do("open", None, 0, session=1)
+        for (command, argument), session, turns in [(("load", "tiny.gguf"), 0, 144), *sequence]:
+            await world.do(command, argument, turns, session)
         await world.settle()
         world.skip_stopped()
         if world.engine.state is EMPTY:

@@ -45,13 +45,13 @@ def test_generate_and_reset(new_driver, golden):
     async def story():
         driver = await loaded_driver(new_driver)
         await begin(driver)
-        await driver.send("reset", epoch=1)
+        await driver.reset()
         finished_at_once(driver)
         state = driver.platform.events[-1]
         assert (state["kind"], state["state"], state["epoch"], state["kv_length"]) == ("state", "ready", 1, 0)
         await begin(driver, 3)
         await driver.engine.idle()
-        assert driver.platform.events[-2]["output_ids"] == golden[1]
+        assert driver.of("finished")[-1]["output_ids"] == golden[1]
 
     asyncio.run(story())
 
@@ -92,8 +92,8 @@ def test_what_follows_a_refused_request_is_reset_too(new_driver, n_turns):
         await begin(driver, 3)
         for _ in range(n_turns):
             await asyncio.sleep(0)
-        assert driver.engine.state is EngineState.GENERATING
-        await driver.send("reset", epoch=1)
+        assert driver.engine.sessions[0].state is EngineState.GENERATING
+        await driver.reset()
         state = driver.platform.events[-1]
         assert (state["state"], state["epoch"], state["kv_length"]) == ("ready", 1, 0)
         assert only(driver.platform.events, "finished")["reason"] == "abort"

@@ -1,5 +1,6 @@
 """The engine's outside world on CPython: files in memory, the fake device, and a list of what was sent."""
 
+import asyncio
 import json
 
 from tokenizers import Tokenizer
@@ -9,6 +10,7 @@ from clutch.config import EngineConfig
 from clutch.engine.engine import Engine
 from clutch.errors import SourceError
 from tests.support.fake_device import FakeDevice, FakeStream, Script
+from tests.support.fake_session_store import FakeSessionStore
 
 
 class FakeSource:
@@ -43,6 +45,7 @@ class FakePlatform:
         self.files = files
         self.script = script or Script()
         self.shared_mark = shared_mark
+        self.store = FakeSessionStore()
         self.events = []
         self.devices = []
         self.sources = []
@@ -83,50 +86,92 @@ class Driver:
     def __init__(self, platform, **config):
         self.platform = platform
         self.engine = Engine(platform, EngineConfig(**config))
-        self._n_requests = 0
-        self.epoch = 0
+        self.n_requests = 0
+        self.epochs = {}
 
     async def send(self, kind, file=None, **fields):
         message = protocol.decode(protocol.REQUESTS, protocol.encode(protocol.REQUESTS, kind, **fields))
         await self.engine.handle(message, file)
 
-    async def load(self, url="tiny.gguf"):
+    async def load(self, url="tiny.gguf", **fields):
         """Load and return the events of it."""
-        self._n_requests += 1
-        return await self._watched("load", request_id=self._n_requests, url=url)
+        return await self._watched("load", request_id=self._number(), url=url, **fields)
 
     async def continue_(self, **params):
         """Go on with the last answer and return the events of it."""
-        self._n_requests += 1
-        return await self._watched("continue", request_id=self._n_requests, epoch=self.epoch, params=params)
+        return await self._watched("continue", request_id=self._number(), epoch=self.epoch, params=params)
 
-    async def generate(self, text="Hello", *, top_logits=0, **params):
-        """Generate and return the events of it; the last is `finished` or `error`."""
-        self._n_requests += 1
-        messages = [{"role": "user", "content": text}] if isinstance(text, str) else text
+    async def generate(self, text="Hello", *, top_logits=0, overflow="stop", reuse=True, **params):
+        """Generate and return the events of it; the last answer of them is `finished` or `error`."""
         return await self._watched(
             "generate",
-            request_id=self._n_requests,
+            request_id=self._number(),
             epoch=self.epoch,
-            messages=messages,
+            messages=_messages(text),
             params=params,
             top_logits=top_logits,
+            overflow=overflow,
+            reuse=reuse,
         )
 
-    async def reset(self):
-        self.epoch += 1
-        await self.send("reset", epoch=self.epoch)
+    async def ask(self, text, *, session, **params):
+        """Send a question to a session without waiting for the answer; return its request_id."""
+        epoch = self.epochs.get(session, 0)
+        request_id = self._number()
+        await self.send(
+            "generate", request_id=request_id, epoch=epoch, session=session, messages=_messages(text), params=params
+        )
+        return request_id
+
+    async def resume(self, *, session, **params):
+        """Go on with the answer of a session without waiting for it; return the request_id."""
+        epoch = self.epochs.get(session, 0)
+        request_id = self._number()
+        await self.send("continue", request_id=request_id, epoch=epoch, session=session, params=params)
+        return request_id
+
+    async def open(self, session, **fields):
+        """Open a session."""
+        await self.send("open_session", session=session, epoch=self.epochs.get(session, 0), **fields)
+
+    async def reset(self, session=0, **fields):
+        """Reset a session and wait until it is."""
+        self.epochs[session] = self.epochs.get(session, 0) + 1
+        await self.send("reset", epoch=self.epochs[session], session=session, **fields)
+        await self.settle(session)
+
+    async def settle(self, session=0):
+        """Wait until nothing runs in a session."""
+        while tasks := self.engine.sessions[session].work.tasks:
+            await asyncio.wait(tasks)
+
+    @property
+    def epoch(self):
+        """Of session 0."""
+        return self.epochs.get(0, 0)
 
     @property
     def next_request_id(self):
         """The id that the next request will have."""
-        return self._n_requests + 1
+        return self.n_requests + 1
+
+    def of(self, kind, session=0):
+        """Return the events of a kind that belong to a session, oldest first."""
+        return [event for event in self.platform.events if event["kind"] == kind and event.get("session") == session]
+
+    def _number(self):
+        self.n_requests += 1
+        return self.n_requests
 
     async def _watched(self, kind, **fields):
         first = len(self.platform.events)
         await self.send(kind, **fields)
         await self.engine.idle()
-        return self.platform.events[first:]
+        return [event for event in self.platform.events[first:] if event["kind"] != "pool"]
+
+
+def _messages(text):
+    return [{"role": "user", "content": text}] if isinstance(text, str) else text
 
 
 def only(events, kind):

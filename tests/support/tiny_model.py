@@ -6,7 +6,7 @@ small embeddings: none is ever the likeliest, and an answer runs to its `max_tok
 0.7 in the median, but by less than 0.02 at one step in fifty: compare with the reference's margins at hand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +60,14 @@ def encode_tiny_model(
     embedding_type: QuantType = QuantType.Q8_0,
     tied: bool = True,
     metadata: Mapping[str, object] | None = None,
+    quiet_ids: Sequence[int] = range(len(CONTROL_TOKENS)),
 ) -> Encoded:
-    """Return the file; the same arguments give the same bytes. `metadata` replaces values of the file's own."""
+    """Return the file; the same arguments give the same bytes.
+
+    Args:
+        metadata: replaces values of the file's own, its vocabulary for instance.
+        quiet_ids: tokens that are never the likeliest.
+    """
     values = {
         "general.architecture": "llama",
         "general.type": "model",
@@ -81,6 +87,7 @@ def encode_tiny_model(
         **_tokenizer_metadata(),
         **(metadata or {}),
     }
+    n_tokens = values["llama.vocab_size"]
     random = np.random.default_rng(seed)
 
     def matrix(name: str, n_in: int, n_out: int) -> Tensor:
@@ -91,8 +98,8 @@ def encode_tiny_model(
         return tensor(name, 1 + 0.1 * random.standard_normal(hidden, np.float32), QuantType.F32)
 
     def embedding(name: str) -> Tensor:
-        drawn = random.standard_normal((len(vocabulary()), hidden), np.float32) * (LOGIT_STD / hidden**0.5)
-        drawn[: len(CONTROL_TOKENS)] *= 0.2
+        drawn = random.standard_normal((n_tokens, hidden), np.float32) * (LOGIT_STD / hidden**0.5)
+        drawn[list(quiet_ids)] *= 0.2
         return tensor(name, drawn, embedding_type)
 
     tensors = [embedding("token_embd.weight")]

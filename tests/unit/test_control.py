@@ -17,7 +17,7 @@ class Shared:
         self.value = value
         self.reads = 0
 
-    def read(self):
+    def __call__(self):
         self.reads += 1
         return self.value
 

@@ -29,7 +29,7 @@ WAY_TO = {
 
 def lifecycle_in(state):
     heard = []
-    lifecycle = Lifecycle(heard.append)
+    lifecycle = Lifecycle(S.EMPTY, heard.append)
     for step in WAY_TO[state]:
         lifecycle.to(step)
     assert heard == WAY_TO[state]

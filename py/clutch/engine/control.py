@@ -6,27 +6,27 @@ into the next request. Steps on the GPU cannot be recalled: generation asks the 
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
 
 class SharedMark(Protocol):
-    """The word of shared memory that the page writes; see `worker/engine_worker.js`."""
+    """The words of shared memory that the page writes, one a session; see `ui/engine_client.py`."""
 
-    def read(self) -> int:
-        """Return the highest request that the page has stopped."""
+    def read(self, session: int) -> int:
+        """Return the highest request that the page has stopped in a session."""
 
 
 class StopMark:
     """The highest request number that was stopped.
 
     Args:
-        shared: the page's own mark, seen without waiting for a message; None without shared memory.
+        shared: reads the page's own mark, seen without waiting for a message; None without shared memory.
     """
 
-    def __init__(self, shared: SharedMark | None) -> None:
+    def __init__(self, shared: Callable[[], int] | None = None) -> None:
         self._shared = shared
         self._mark = 0
 
@@ -38,7 +38,7 @@ class StopMark:
         """Whether `request_id` was stopped."""
         if self._mark >= request_id:
             return True
-        return self._shared is not None and self._shared.read() >= request_id
+        return self._shared is not None and self._shared() >= request_id
 
 
 class Interrupted(Exception):

@@ -1,29 +1,33 @@
-"""The engine: holds at most one model and one conversation, and turns messages into events.
+"""The engine: one model, several sessions; turns messages into events.
 
-What takes long runs as the one task, so that `stop`, `reset` and `unload` are heard meanwhile. A lost GPU is fetched
-back in the middle of whatever runs: the model is placed anew, and the conversation goes on from its tokens.
+What takes long runs as a task of its session, so that every message is heard meanwhile. A lost GPU is fetched back in
+the middle of whatever runs: the model is placed anew, and the conversations go on from their tokens.
 """
 
 import asyncio
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 from clutch.config import EngineConfig
-from clutch.engine.control import Cancellation, Interrupted, StopMark
-from clutch.engine.conversation import Conversation
+from clutch.engine.control import Cancellation, Interrupted, SharedMark, StopMark
+from clutch.engine.gauge import PoolGauge
 from clutch.engine.generation import Outcome
-from clutch.engine.lifecycle import EngineState, Lifecycle
-from clutch.engine.loading import ModelFile, Placement, open_model_file, place
+from clutch.engine.host import GPU_FAILED, Host
+from clutch.engine.lifecycle import EngineState
+from clutch.engine.loading import Placement
 from clutch.engine.platform import Platform
-from clutch.engine.recovery import Recoveries
 from clutch.engine.reply import Reply
-from clutch.errors import ClutchError, DeviceLost, DeviceTimeout, InternalError, RequestError
+from clutch.engine.session import Session
+from clutch.engine.session_manager import SessionManager
+from clutch.engine.sessions import Sessions
+from clutch.engine.work import Work
+from clutch.errors import ClutchError, DeviceLost, InternalError, RequestError
 from clutch.gpu.ledger import Ledger
+from clutch.protocol import MAX_SESSIONS
 
-Message = dict[str, object]
-
-GPU_FAILED = (DeviceLost, DeviceTimeout)
+Message = dict[str, Any]
 
 # The number of what no request asked for: higher than any mark.
 _NOBODY = 1 << 62
@@ -39,85 +43,173 @@ class Engine:
 
     def __init__(self, platform: Platform, config: EngineConfig) -> None:
         self._platform = platform
-        self._config = self._budgets = config
+        self._config = config
         self.ledger = Ledger()
-        self._mark = StopMark(platform.shared_mark)
-        self._lifecycle = Lifecycle(self._send_state)
-        self._recoveries = Recoveries(platform.clock)
-        self._epoch = 0
-        self._last_request_id = 0
-        self._file: ModelFile | None = None
-        self._placement: Placement | None = None
-        self._conversation: Conversation | None = None
+        self.sessions = Sessions(platform)
+        self.host = Host(platform, self.ledger, self.sessions, on_back=self._say_it_is_back, on_lost=self._notice_loss)
+        self._gauge = PoolGauge(platform, lambda: self.host.pool, self.sessions.tables)
+        self._manager = SessionManager(platform, self.sessions, self.host, self._gauge)
+        # What belongs to no session: loads, and the way back of a GPU that nobody is using. Stopped from any session.
+        self._work = Work()
+        self._mark = StopMark(_highest(platform.shared_mark))
         self._cancellation: Cancellation | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._last_load_id = 0
 
     @property
     def state(self) -> EngineState:
-        """What it is doing."""
-        return self._lifecycle.state
+        """What the model is doing: EMPTY, LOADING, LOST or READY."""
+        return self.sessions.model_state
 
     def announce(self) -> None:
-        """Tell the page the state, first of all that the engine is up."""
-        self._send_state(self.state)
+        """Tell the page the states, first of all that the engine is up."""
+        for session in self.sessions:
+            session.announce()
 
     async def handle(self, message: Message, file: object = None) -> None:
         """Act on one decoded message; every failure becomes an `error` event."""
+        number = message.get("session")
         try:
             match message["kind"]:
                 case "load":
-                    self._begin(message, self._load(message, file))
-                case "generate" | "continue":
-                    self._begin(message, self._answer(message))
-                case "stop":
-                    self._stop(_integer(message, "request_id"))
-                case "reset":
-                    await self._reset(message)
+                    self._last_load_id = max(self._last_load_id, message["request_id"])
+                    self._work.begin(self._guarded(self._load(message, file), message["request_id"]))
                 case "unload":
                     await self._unload()
+                case "open_session":
+                    self._manager.open(message)
+                case "list_saved":
+                    self._work.begin(self._guarded(self._manager.shelf.show()))
+                case "delete_saved":
+                    self._work.begin(self._guarded(self._manager.shelf.delete(message["name"])))
+                case _:
+                    number = message.get("session", 0)
+                    self._handle_in(self.sessions[number], message)
         except ClutchError as error:
-            self.report(error, None)
+            self.report(error, message.get("request_id"), number)
         except Exception as error:
-            self._report_bug(error, None)
+            self._report_bug(error, message.get("request_id"), number)
 
-    def report(self, error: ClutchError, request_id: object, *, kind: str = "error") -> None:
+    def _handle_in(self, session: Session, message: Message) -> None:
+        match message["kind"]:
+            case "generate" | "continue":
+                session.number_request(message["request_id"])
+                session.work.begin(self._guarded(self._answer(session, message), message["request_id"], session))
+            case "stop":
+                self._stop(session, message["request_id"])
+            case "reset":
+                self._begin_reset(session, message)
+            case "close_session":
+                self._begin_close(session)
+            case "save_session":
+                self._begin_exclusive(session, self._manager.save(session, message))
+            case "restore_session":
+                self._begin_exclusive(session, self._manager.restore(session, message))
+
+    def report(self, error: ClutchError, request_id: object, session: object = None, *, kind: str = "error") -> None:
         """Send `error` to the page, as an `error` or as a `notice`."""
-        self._platform.send(kind, request_id=request_id, epoch=self._epoch, **error.to_wire())
+        epoch = next((open.epoch for open in self.sessions if open.number == session), 0)
+        self._platform.send(kind, request_id=request_id, session=session, epoch=epoch, **error.to_wire())
 
-    def _report_bug(self, error: Exception, request_id: object) -> None:
+    def _report_bug(self, error: Exception, request_id: object, session: object) -> None:
         traceback.print_exception(error)
         bug = InternalError(f"{type(error).__name__}: {error}", hint="This is a bug; reload the page.")
-        self.report(bug, request_id)
+        self.report(bug, request_id, session)
+
+    async def _guarded(
+        self, work: Coroutine[Any, Any, None], request_id: object = None, session: Session | None = None
+    ) -> None:
+        """Do `work`; what it raises is reported."""
+        number = session and session.number
+        try:
+            await work
+        except ClutchError as error:
+            self.report(error, request_id, number)
+        except Exception as error:
+            self._report_bug(error, request_id, number)
 
     async def idle(self) -> None:
-        """Wait until the running request, and those that are still to be refused, have ended."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        """Wait until everything that runs, and what is still to be refused, has ended."""
+        while tasks := self._work.tasks.union(*(session.work.tasks for session in self.sessions)):
+            await asyncio.wait(tasks)
 
     # Requests ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, message: Message, work: Awaitable[None]) -> None:
-        # Noted before the task runs: a reset or unload in the same turn of the loop must stop it too.
-        request_id = _integer(message, "request_id")
-        self._last_request_id = max(self._last_request_id, request_id)
-        self._spawn(request_id, work)
+    async def _load(self, message: Message, file: object) -> None:
+        if file is None and "url" not in message:
+            raise RequestError("A load message needs a url or a file.", hint="Send one of the two.", field="url")
+        wishes = {
+            "context_length": "asked_context_length",
+            "pool_positions": "pool_positions",
+            "kv_format": "kv_format",
+        }
+        config = replace(self._config, **{field: message[name] for name, field in wishes.items() if name in message})
+        for session in self.sessions:
+            session.lifecycle.begin_loading()
+        cancellation = self._cancellation = Cancellation(message["request_id"], self._mark)
+        try:
+            source = (
+                self._platform.open_file(file)
+                if file is not None
+                else await cancellation.waiting_for(self._platform.open_url(message["url"]))
+            )
+            await self.host.load(source, config, cancellation)
+            self._gauge.show()
+            self.sessions.enter(EngineState.READY)
+        except Interrupted:
+            self._reply(message, next(iter(self.sessions))).abort()
+        finally:
+            self._cancellation = None
+            self._settle()
 
-    def _spawn(self, request_id: int | None, work: Awaitable[None]) -> None:
-        """Run `work`, the one task unless its first act is to be refused; what it raises is reported."""
-
-        async def guarded() -> None:
+    async def _answer(self, session: Session, message: Message) -> None:
+        session.lifecycle.begin_generating()
+        cancellation = session.cancellation = Cancellation(message["request_id"], session.mark)
+        conversation = session.conversation
+        assert conversation is not None
+        try:
+            turn = conversation.ask(message) if message["kind"] == "generate" else conversation.resume(message)
+            reply = self._reply(message, session)
+            answer = reply.start(turn, conversation)
+            outcome = Outcome()
             try:
-                await work
-            except ClutchError as error:
-                self.report(error, request_id)
-            except Exception as error:
-                self._report_bug(error, request_id)
+                while True:
+                    placement = self.host.placement
+                    try:
+                        outcome = await conversation.run(
+                            turn,
+                            answer,
+                            reply.stats,
+                            is_stopped=lambda: cancellation.is_stopped,
+                            on_prefill=reply.prefilled,
+                            on_trim=reply.trimmed,
+                        )
+                        break
+                    except GPU_FAILED as failure:
+                        await self.host.recover(placement, failure, cancellation)
+            except Interrupted:
+                answer.cut()
+                turn.output_ids = list(answer.token_ids)
+            turn.reason = outcome.reason
+            # Acknowledged at once; what is in flight is discarded, and READY waits for it.
+            reply.finish(outcome, answer, turn, conversation)
+            await conversation.drain(outcome)
+        finally:
+            session.cancellation = None
+            self._settle()
 
-        task = asyncio.ensure_future(guarded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _reply(self, message: Message, session: Session) -> Reply:
+        return Reply(
+            self._platform,
+            self.ledger,
+            self._gauge,
+            request_id=message["request_id"],
+            session=session.number,
+            epoch=message.get("epoch", session.epoch),
+        )
 
-    def _stop(self, request_id: int) -> None:
+    def _stop(self, session: Session, request_id: int) -> None:
+        session.mark.raise_to(request_id)
+        session.interrupt()
         self._mark.raise_to(request_id)
         if self._cancellation is None:
             return
@@ -125,197 +217,85 @@ class Engine:
             self._cancellation.cancel()
         self._cancellation.interrupt()
 
-    async def _load(self, message: Message, file: object) -> None:
-        if file is None and "url" not in message:
-            raise RequestError("A load message needs a url or a file.", hint="Send one of the two.", field="url")
-        self._lifecycle.begin_loading()
-        reply, cancellation = self._accept(message)
-        try:
-            await cancellation.waiting_for(self._open(message, file))
-            await self._placed(cancellation, EngineState.LOADING)
-            self._lifecycle.to(EngineState.READY)
-        except Interrupted:
-            reply.abort()
-        finally:
-            self._settle()
-
-    async def _answer(self, message: Message) -> None:
-        self._lifecycle.begin_generating()
-        reply, cancellation = self._accept(message)
-        conversation = self._conversation
-        assert conversation is not None
-        try:
-            turn = conversation.ask(message) if message["kind"] == "generate" else conversation.resume(message)
-            answer = reply.start(turn, conversation)
-            outcome = Outcome()
-            try:
-                while True:
-                    try:
-                        outcome = await conversation.run(
-                            turn, answer, reply.stats, lambda: cancellation.is_stopped, reply.prefilled
-                        )
-                        break
-                    except GPU_FAILED as failure:
-                        self._lose(failure)
-                        await self._placed(cancellation, EngineState.GENERATING)
-            except Interrupted:
-                answer.cut()
-                turn.output_ids = list(answer.token_ids)
-            turn.reason = outcome.reason
-            # Acknowledged at once; what is in flight is discarded, and READY waits for it.
-            reply.finish(outcome, answer, turn, conversation)
-            await outcome.drain()
-        finally:
-            self._settle()
-
-    def _accept(self, message: Message) -> tuple[Reply, Cancellation]:
-        request_id = _integer(message, "request_id")
-        epoch = _integer(message, "epoch") if "epoch" in message else self._epoch
-        self._cancellation = Cancellation(request_id, self._mark)
-        return Reply(self._platform, self.ledger, request_id=request_id, epoch=epoch), self._cancellation
-
-    async def _open(self, message: Message, file: object) -> None:
-        self._budgets = self._config
-        source = (
-            self._platform.open_file(file) if file is not None else await self._platform.open_url(str(message["url"]))
-        )
-        if "context_length" in message:
-            self._budgets = replace(self._config, context_length=_integer(message, "context_length"))
-        self._file = await open_model_file(self._platform, source)
-        self._conversation = self._new_conversation()
-
-    async def _reset(self, message: Message) -> None:
-        """Begin a new epoch: stop what runs, wait for its end, drop the pages, recreate the conversation."""
-        self._epoch = _integer(message, "epoch")
-        # A load goes on, also one that was read in the same turn of the loop and has not begun.
-        if self.state not in (EngineState.LOADING, EngineState.EMPTY):
-            # Only the mark: a GPU that is on its way back is still wanted.
-            self._mark.raise_to(self._last_request_id)
-            await self.idle()
-        if self.state is not EngineState.READY:
-            self.announce()
-            return
-        assert self._conversation is not None and self._placement is not None
-        self._lifecycle.to(EngineState.RESETTING)
-        self._conversation.close()
-        self._conversation = self._new_conversation()
-        self._placement.settle(self._conversation)
-        try:
-            if message.get("wipe"):
-                self._placement.model.runner.wipe()
-        finally:
-            self._lifecycle.to(EngineState.READY)
+    @property
+    def _last_request_id(self) -> int:
+        return max(self._last_load_id, *(session.last_request_id for session in self.sessions), 0)
 
     async def _unload(self) -> None:
         """Give the GPU back, whatever is going on."""
         self._mark.raise_to(self._last_request_id)
-        if self._cancellation is not None:
-            self._cancellation.cancel()
+        cancellations = [self._cancellation, *(session.cancellation for session in self.sessions)]
+        for session in self.sessions:
+            session.stop_all()
+        for cancellation in cancellations:
+            if cancellation is not None:
+                cancellation.cancel()
         await self.idle()
         if self.state is EngineState.READY:
-            self._drop()
-            self._lifecycle.to(EngineState.EMPTY)
+            self.host.drop()
+            self.sessions.enter(EngineState.EMPTY)
+
+    # Sessions ---------------------------------------------------------------------------------------------------
+
+    def _begin_reset(self, session: Session, message: Message) -> None:
+        # A load goes on, also one that was read in the same turn of the loop and has not begun. Only the mark: a GPU
+        # that is on its way back is still wanted.
+        if self.state not in (EngineState.LOADING, EngineState.EMPTY):
+            session.stop_all()
+        self._begin_exclusive(session, self._manager.reset(session, message))
+
+    def _begin_close(self, session: Session) -> None:
+        session.stop_all()
+        session.interrupt()
+        self._begin_exclusive(session, self._manager.close(session))
+
+    def _begin_exclusive(self, session: Session, work: Coroutine[Any, Any, None]) -> None:
+        session.work.begin_exclusive(self._guarded(work, None, session))
 
     # The GPU ----------------------------------------------------------------------------------------------------
 
-    async def _placed(self, cancellation: Cancellation, next_state: EngineState) -> None:
-        """Place the model on a new device, and on another when that one is lost as well.
-
-        Raises:
-            Interrupted: the request was stopped.
-            ClutchError: it cannot be placed.
-        """
-        while True:
-            was_lost = self.state is EngineState.LOST
-            try:
-                await cancellation.waiting_for(self._place())
-                break
-            except GPU_FAILED as failure:
-                self._lose(failure)
-        if was_lost:
-            self._lifecycle.to(next_state)
-            back = DeviceLost("The GPU was lost and is back; everything goes on.")
-            self.report(back, None if cancellation.request_id == _NOBODY else cancellation.request_id, kind="notice")
-
-    async def _place(self) -> None:
-        file, conversation = self._file, self._conversation
-        assert file is not None and conversation is not None
-        placement = self._placement = await place(self._platform, file, self.ledger, self._budgets)
-        placement.settle(conversation)
-        placement.device.on_lost(lambda: self._notice_loss(placement))
-        self._platform.send(
-            "loaded",
-            model={**file.to_wire(), "context_length": placement.context_length},
-            memory=placement.model.memory.to_wire(),
-            ledger=self.ledger.to_wire(),
-            timings=placement.model.timings,
-            self_test=placement.model.self_test,
-        )
-
-    def _lose(self, failure: ClutchError) -> None:
-        """Give up a lost GPU; a new one is asked for next.
-
-        Raises:
-            DeviceLost, DeviceTimeout: it has been lost too often.
-        """
-        if self.state is not EngineState.LOST:
-            self._lifecycle.to(EngineState.LOST)
-        self._drop_placement()
-        if not self._recoveries.begin():
-            raise failure
-
     def _notice_loss(self, placement: Placement) -> None:
         """The browser says that a GPU is gone. A running request finds out by itself, unless it needs it no more."""
-        if placement is not self._placement:
+        if placement is not self.host.placement:
             return
-        if self.state is EngineState.READY:
-            self._spawn(None, self._recover(placement))
-        elif self._tasks:
-            next(iter(self._tasks)).add_done_callback(lambda _: self._notice_loss(placement))
+        running = self._work.tasks.union(*(session.work.tasks for session in self.sessions))
+        if running:
+            next(iter(running)).add_done_callback(lambda _: self._notice_loss(placement))
+        else:
+            self._work.begin(self._guarded(self._recover(placement)))
 
     async def _recover(self, placement: Placement) -> None:
-        if self.state is not EngineState.READY or placement is not self._placement:
-            # A request or an unload of the same turn was first.
-            self._notice_loss(placement)
-            return
         cancellation = self._cancellation = Cancellation(_NOBODY, self._mark)
         try:
-            self._lose(DeviceLost("The GPU was lost.", hint="Load the model again."))
-            await self._placed(cancellation, EngineState.READY)
+            await self.host.recover(
+                placement, DeviceLost("The GPU was lost.", hint="Load the model again."), cancellation
+            )
         except Interrupted:
             pass
         finally:
+            self._cancellation = None
             self._settle()
 
+    def _say_it_is_back(self) -> None:
+        self.report(DeviceLost("The GPU was lost and is back; everything goes on."), None, kind="notice")
+        self._gauge.show()
+
     def _settle(self) -> None:
-        """End a request: READY with a model on a GPU, EMPTY without."""
-        self._cancellation = None
-        if self._placement is None:
-            self._drop()
-        target = EngineState.READY if self._placement else EngineState.EMPTY
-        if self.state is not target:
-            self._lifecycle.to(target)
-
-    def _drop_placement(self) -> None:
-        if self._placement is not None:
-            self._placement.close()
-            self._placement = None
-
-    def _drop(self) -> None:
-        self._drop_placement()
-        self._file = None
-        self._conversation = None
-
-    def _new_conversation(self) -> Conversation:
-        assert self._file is not None
-        return Conversation(self._file.tokenizer, self._file.template, prompt_bytes=self._config.prompt_bytes)
-
-    def _send_state(self, state: EngineState) -> None:
-        kv_length = self._conversation.kv_length if self._placement and self._conversation else 0
-        self._platform.send("state", state=str(state), epoch=self._epoch, kv_length=kv_length)
+        """After a request: what does not run is READY with a model on a GPU, and EMPTY without."""
+        if self.host.is_coming_back:
+            return
+        if self.host.placement is None:
+            self.host.drop()
+            self.sessions.enter(EngineState.EMPTY)
+            return
+        self._gauge.show()
+        for session in self.sessions:
+            if session.cancellation is None and session.state is EngineState.GENERATING:
+                session.lifecycle.to(EngineState.READY)
 
 
-def _integer(message: Message, name: str) -> int:
-    value = message[name]
-    assert isinstance(value, int), name
-    return value
+def _highest(shared: SharedMark | None) -> Callable[[], int] | None:
+    """Return what reads the highest of all sessions' marks."""
+    if shared is None:
+        return None
+    return lambda: max(map(shared.read, range(MAX_SESSIONS)))

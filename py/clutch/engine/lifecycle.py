@@ -36,11 +36,12 @@ class Lifecycle:
     """Holds the state; every change goes through `to`, which tells the listener.
 
     Args:
+        state: to begin in.
         on_change: called with the new state after each transition.
     """
 
-    def __init__(self, on_change: Callable[[EngineState], None]) -> None:
-        self._state = EngineState.EMPTY
+    def __init__(self, state: EngineState, on_change: Callable[[EngineState], None]) -> None:
+        self._state = state
         self._on_change = on_change
 
     @property
@@ -73,8 +74,8 @@ class Lifecycle:
             )
         self.to(EngineState.LOADING)
 
-    def begin_generating(self) -> None:
-        """READY -> GENERATING.
+    def check_ready(self) -> None:
+        """Whether something may begin.
 
         Raises:
             BusyError: something runs.
@@ -88,4 +89,8 @@ class Lifecycle:
             )
         if self._state != EngineState.READY:
             raise NotReadyError(f"The engine is {self._state}: no model is loaded.", hint="Load a model first.")
+
+    def begin_generating(self) -> None:
+        """READY -> GENERATING; raises as `check_ready`."""
+        self.check_ready()
         self.to(EngineState.GENERATING)

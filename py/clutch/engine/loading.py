@@ -5,13 +5,15 @@ from contextlib import ExitStack
 
 from clutch.config import EngineConfig
 from clutch.engine.chunking import ChunkSizer
-from clutch.engine.conversation import Conversation
 from clutch.engine.platform import Platform
+from clutch.engine.prompt import Prompter
+from clutch.engine.scheduler import Scheduler
 from clutch.errors import ModelFormatError
 from clutch.formats.gguf import GGUFHeader
 from clutch.gpu.device import Device
 from clutch.gpu.ledger import Ledger
 from clutch.kv.pool import PAGE_POSITIONS, Pool
+from clutch.model.identity import model_identity
 from clutch.model.loader import LoadedModel, load_model, read_model_header
 from clutch.model.spec import ModelSpec
 from clutch.model.upload import Source
@@ -26,10 +28,11 @@ class ModelFile:
     """A checked model file with its text tools; survives the GPU."""
 
     source: Source
+    identity: str
     header: GGUFHeader
     spec: ModelSpec
     tokenizer: Tokenizer
-    template: ChatTemplate
+    prompter: Prompter
 
     def to_wire(self) -> dict[str, object]:
         """Return the JSON-able facts."""
@@ -52,25 +55,24 @@ class Placement:
     model: LoadedModel
     device: Device
     pool: Pool
+    scheduler: Scheduler
     chunks: ChunkSizer
+    kv_format: str
 
     @property
     def context_length(self) -> int:
-        """Positions of the pool."""
+        """Positions that a session may have."""
         return self.model.memory.context_length
-
-    def settle(self, conversation: Conversation) -> None:
-        """Give a conversation its place here."""
-        conversation.settle(self.model.runner, self.pool, self.chunks, context_length=self.context_length)
 
     def close(self) -> None:
         """Destroy the buffers, then the device."""
+        self.scheduler.close()
         self.model.close()
         self.device.destroy()
 
 
-async def open_model_file(platform: Platform, source: Source) -> ModelFile:
-    """Read and check the file in `source`.
+async def open_model_file(platform: Platform, source: Source, *, prompt_bytes: int) -> ModelFile:
+    """Read and check the file in `source`; `prompt_bytes` is the longest prompt that will be read.
 
     Raises:
         ModelFormatError, UnsupportedModelError, SourceError: what is wrong with it.
@@ -88,7 +90,15 @@ async def open_model_file(platform: Platform, source: Source) -> ModelFile:
         )
     encode = await platform.open_encoder(tokenizer_json(vocabulary))
     template = ChatTemplate.from_metadata(header.metadata, vocabulary)
-    return ModelFile(source, header, spec, Tokenizer(vocabulary, encode), template)
+    tokenizer = Tokenizer(vocabulary, encode)
+    return ModelFile(
+        source,
+        await model_identity(source, header.data_offset),
+        header,
+        spec,
+        tokenizer,
+        Prompter(tokenizer, template, prompt_bytes=prompt_bytes),
+    )
 
 
 async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: EngineConfig) -> Placement:
@@ -111,5 +121,7 @@ async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: Eng
             prefill_ms = config.prefill_ms_software
         model = await load_model(file.source, file.header, file.spec, device, ledger, config, on_progress)
         on_failure.pop_all()
-    pool = Pool(model.memory.context_length // PAGE_POSITIONS)
-    return Placement(model, device, pool, ChunkSizer(config.prefill_tokens, prefill_ms))
+    # The same tokens have other keys and values in another model, and in another format.
+    pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{file.identity} {config.kv_format}")
+    chunks = ChunkSizer(config.prefill_tokens, prefill_ms)
+    return Placement(model, device, pool, Scheduler(model.runner), chunks, config.kv_format)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clutch.engine.control import SharedMark
+from clutch.engine.session_store import SessionStore
 from clutch.gpu.device import Device
 from clutch.model.upload import Source
 
@@ -14,6 +15,10 @@ class Platform(Protocol):
     @property
     def shared_mark(self) -> SharedMark | None:
         """The page's stop mark in shared memory, or None without cross-origin isolation."""
+
+    @property
+    def store(self) -> SessionStore:
+        """Where saved sessions are kept."""
 
     async def open_device(self) -> Device:
         """Return a new device from a new adapter.
