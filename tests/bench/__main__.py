@@ -4,17 +4,22 @@ import json
 import sys
 from collections.abc import Sequence
 
-from tests.bench.arguments import parse
-from tests.bench.lifecycle import measure
+from tests.bench import kv, lifecycle
+from tests.bench.arguments import KvJob, parse
 from tests.bench.table import table
 
 
 def main(arguments: Sequence[str]) -> int:
     """Do the job that `arguments` describe and return the exit code."""
     job = parse(arguments)
-    report = measure(job)
-    print(json.dumps(report.to_json()) if job.prints_json else table(report), flush=True)
-    return int(bool(report.faults))
+    if isinstance(job, KvJob):
+        found = kv.measure(job)
+        text = found.table()
+    else:
+        found = lifecycle.measure(job)
+        text = table(found)
+    print(json.dumps(found.to_json()) if job.prints_json else text, flush=True)
+    return int(bool(found.faults))
 
 
 if __name__ == "__main__":

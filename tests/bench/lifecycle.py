@@ -4,24 +4,17 @@ Python draws the random moments and counts; each sample is timed by `page_bench.
 """
 
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-
-from tests.bench.arguments import Job
+from tests.bench.arguments import LifecycleJob
 from tests.bench.prompts import QUESTION, words, words_for
 from tests.bench.report import Phase, Report
-from tests.runner import chromium, parts
-from tests.support.browser import launch
-from tests.support.flags import SWIFTSHADER
+from tests.bench.stage import model_url, say, stage
 from tests.support.page import ClutchPage
-from tests.support.site import serve
 
 SCRIPT = Path(__file__).with_name("page_bench.js")
-_OWN_GPU = "own"
 _PROBE_WORDS = 16
 # In decode the click comes at a random moment of so many steps after the first token.
 _DECODE_STEPS = 10
@@ -32,22 +25,14 @@ _MOST_MISSES = 20
 Found = dict[str, Any]
 
 
-def measure(job: Job) -> Report:
+def measure(job: LifecycleJob) -> Report:
     """Take all samples.
 
     Raises:
         RuntimeError: the model does not load, or a phase is over too fast to be hit.
         playwright.sync_api.Error: the page did not do what was waited for.
     """
-    executable = chromium.ensure(job.chromium)
-    parts.ensure()
-    adapter = _OWN_GPU if job.wants_real_gpu else SWIFTSHADER
-    with (
-        serve([job.model] if job.model else []) as url,
-        sync_playwright() as playwright,
-        launch(playwright, executable, adapter=adapter, extra_flags=job.chromium_flags) as browser,
-        ClutchPage(browser, url) as page,
-    ):
+    with stage(job) as (browser, url), ClutchPage(browser, url) as page:
         report = _opened(job, page, browser.version)
         for name in job.phases:
             report.phases.append(_Bench(job, page, name, report.model["context_length"]).run())
@@ -55,9 +40,8 @@ def measure(job: Job) -> Report:
         return report
 
 
-def _opened(job: Job, page: ClutchPage, version: str) -> Report:
-    model = f"models/{job.model.name}" if job.model else None
-    state = page.open(model, timeout_ms=job.timeout_s * 1000, temperature=0, max_tokens=512)
+def _opened(job: LifecycleJob, page: ClutchPage, version: str) -> Report:
+    state = page.open(model_url(job), timeout_ms=job.timeout_s * 1000, temperature=0, max_tokens=512)
     if state != "ready":
         raise RuntimeError(f"The model did not load: {page.error()}")
     page.page.evaluate(SCRIPT.read_text(encoding="utf-8"))
@@ -77,7 +61,7 @@ class _Bench:
         context_length: of the model.
     """
 
-    def __init__(self, job: Job, page: ClutchPage, name: str, context_length: int) -> None:
+    def __init__(self, job: LifecycleJob, page: ClutchPage, name: str, context_length: int) -> None:
         self._job = job
         self._page = page
         self._phase = Phase(name)
@@ -96,7 +80,7 @@ class _Bench:
         for number in range(self._job.n_samples):
             for kind in ("stopped", "interrupted"):
                 self._phase.add(self._hit(kind))
-            _say(f"{self._phase.name}: {number + 1} of {self._job.n_samples}")
+            say(f"{self._phase.name}: {number + 1} of {self._job.n_samples}")
         return self._phase
 
     def _decode_window_ms(self) -> float:
@@ -132,7 +116,3 @@ class _Bench:
         how = {"prompt": self._prompt, "phase": phase, "delayMs": delay_ms, "minTokens": min_tokens}
         evaluate: Callable[[str, object], Found] = self._page.page.evaluate
         return evaluate(f"how => window.clutchBench.{kind}(how)", how)
-
-
-def _say(text: str) -> None:
-    print(f"[bench] {text}", file=sys.stderr, flush=True)

@@ -7,9 +7,9 @@ QUESTION = "Write a short story about a robot."
 _WORDS = ("the", "a", "of", "in", "and", "to")
 
 
-def words(count: int) -> str:
-    """Return a text of `count` words (at least 1), the same ones every time."""
-    return " ".join(random.Random(0).choices(_WORDS, k=count))
+def words(count: int, seed: int | str = 0) -> str:
+    """Return a text of `count` words (at least 1), for each seed the same ones every time."""
+    return " ".join(random.Random(seed).choices(_WORDS, k=count))
 
 
 def words_for(n_tokens: int, n_words: int, n_tokens_of_words: int) -> int:

@@ -21,6 +21,7 @@ class Answer:
     `text` is read from the page, `streamed_text` is the deltas joined, after what a continued answer had before.
     On the page's clock: `ttft_ms` is from the click on Generate or Continue to the first delta, `stop_ms` from the
     click on Stop to `finished`, `stop_to_last_delta_ms` to the last delta (0 when none came after the click).
+    `pool` is what the engine last said of its KV pool up to then, in pages, without the picture of it.
     """
 
     prompt_ids: list[int] | None = None
@@ -35,8 +36,10 @@ class Answer:
     step_ms: float | None = None
     kv_length: int | None = None
     committed_tokens: int | None = None
+    context_used: int | None = None
     context_length: int | None = None
     num_cached_tokens: int | None = None
+    pool: dict[str, Any] | None = None
     ledger: dict[str, int] | None = None
     adapter: dict[str, Any] | None = None
     ready_ms: float | None = None
@@ -78,8 +81,10 @@ def read_answer(events: Sequence[Event], clicks: Sequence[Click], text: str | No
         step_ms=timings.get("step_ms"),
         kv_length=usage.get("kv_length"),
         committed_tokens=usage.get("committed_tokens"),
+        context_used=usage.get("kv_length"),
         context_length=usage.get("context_length"),
         num_cached_tokens=usage.get("num_cached_tokens", started.get("num_cached_tokens")),
+        pool=_pool(events, finished_at),
         ledger=finished.get("ledger"),
         adapter=_last(events, "capabilities").get("adapter"),
         ready_ms=ready_ms(events),
@@ -102,6 +107,12 @@ def _since_stop_ms(stopped_at: float | None, finished_at: float | None, deltas: 
     if stopped_at is None or finished_at is None or finished_at < stopped_at:
         return None
     return max([0.0, *(at - stopped_at for at, _ in deltas)])
+
+
+def _pool(events: Sequence[Event], ended_at: float | None) -> dict[str, Any] | None:
+    until_then = [(at, message) for at, message in events if ended_at is None or at <= ended_at]
+    pool = _last(until_then, "pool")
+    return {name: value for name, value in pool.items() if name not in ("kind", "cells")} or None
 
 
 def _last_with_time(events: Sequence[Event], kind: str) -> tuple[float | None, dict[str, Any]]:

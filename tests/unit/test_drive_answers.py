@@ -9,6 +9,7 @@ LOADED = [
 ]
 USAGE = {"kv_length": 5, "committed_tokens": 5, "context_length": 512, "num_cached_tokens": 0}
 TIMINGS = {"tokens_per_s": 20.0, "step_ms": 50.0}
+POOL = {"page_positions": 16, "total": 9, "used": 2, "shared": 1, "cached": 0, "free": 7, "utilisation": 0.5}
 ERROR = {"code": "E603", "message": "too long", "hint": "shorten", "data": {"n": 9}}
 
 
@@ -49,6 +50,7 @@ def test_a_whole_answer():
         step_ms=50.0,
         kv_length=5,
         committed_tokens=5,
+        context_used=5,
         context_length=512,
         num_cached_tokens=0,
         ledger={"buffers": 1, "bytes": 2},
@@ -109,6 +111,22 @@ def test_an_error_of_the_load_is_not_that_of_a_later_answer():
     events = [*LOADED, (95.0, {"kind": "error", "request_id": None, "epoch": 0, **ERROR})]
     assert read_answer(events, [], None).errors == [ERROR]
     assert read_answer([*events, *answered(100.0, "a")], [(100.0, "generate")], "a").errors == []
+
+
+def test_the_pool_is_as_it_was_at_the_end():
+    pool = {"kind": "pool", "cells": "00.......", **POOL}
+    looks = [(at, {**pool, "used": used}) for at, used in ((150.0, 1), (190.0, 2), (250.0, 3))]
+    events = sorted([*LOADED, *answered(100.0, "a"), *looks], key=lambda event: event[0])
+    answer = read_answer(events, [(100.0, "generate")], "a")
+    assert answer.pool == POOL
+    assert (answer.context_used, answer.context_length) == (5, 512)
+    assert "2 used, 1 shared, 0 cached, 7 free of 9 pages; 50.0% filled" in summary(answer)
+    assert answer.to_json()["pool"] == POOL
+
+
+def test_an_empty_pool_is_filled_to_no_part():
+    events = [(95.0, {"kind": "pool", "cells": "", **POOL, "used": 0, "utilisation": None}), *answered(100.0, "a")]
+    assert "of 9 pages; - filled" in summary(read_answer(events, [(100.0, "generate")], "a"))
 
 
 def test_a_page_that_never_became_ready():

@@ -1,0 +1,39 @@
+"""What every benchmark stands on: the served site and a browser."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.bench.arguments import Job
+from tests.runner import chromium, parts
+from tests.support.browser import launch
+from tests.support.flags import SWIFTSHADER
+from tests.support.site import serve
+
+_OWN_GPU = "own"
+
+
+@contextmanager
+def stage(job: Job) -> Iterator[tuple[Browser, str]]:
+    """Give a browser and the site's address, with its slash at the end."""
+    executable = chromium.ensure(job.chromium)
+    parts.ensure()
+    adapter = _OWN_GPU if job.wants_real_gpu else SWIFTSHADER
+    with (
+        serve([job.model] if job.model else []) as url,
+        sync_playwright() as playwright,
+        launch(playwright, executable, adapter=adapter, extra_flags=job.chromium_flags) as browser,
+    ):
+        yield browser, url
+
+
+def model_url(job: Job) -> str | None:
+    """Return the model's path on the server, or None for the default one."""
+    return f"models/{job.model.name}" if job.model else None
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far it is."""
+    print(f"[bench] {text}", file=sys.stderr, flush=True)
