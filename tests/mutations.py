@@ -108,13 +108,13 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         f"{ENGINE}/host.py",
-        "tests/fault/test_sessions.py",
+        "tests/fault/test_sessions_lost.py",
         (
             ("if not self._n_waiting and not recovery.done()", "if not recovery.done()"),
             ("                raise failure\n            return", "                return\n            return"),
         ),
     ),
-    (f"{ENGINE}/loading.py", "tests/fault/test_sessions.py", (("        self.scheduler.close()\n", ""),)),
+    (f"{ENGINE}/loading.py", "tests/fault/test_sessions_lost.py", (("        self.scheduler.close()\n", ""),)),
     (
         f"{ENGINE}/engine.py",
         f"{EVERYWHERE}::test_the_device_fails_at_any_call_and_is_fetched_back",
@@ -132,7 +132,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ),
     (
         f"{ENGINE}/generation.py",
-        f"{EVERYWHERE}::test_stop_at_any_call",
+        "tests/fault/test_random_commands.py",
         (
             (
                 "sequence.rewind(min(sequence.length, len(request.prompt_ids) + len(answer.token_ids)))",
@@ -267,8 +267,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         "tests/unit/test_scheduler.py",
         (
             ("self.position < self._end", "self.position <= self._end"),
-            (" < self._ahead", " <= self._ahead"),
-            ("            and not self._is_stopped()\n", ""),
+            (" and not self._is_stopped()", ""),
             ("elif self.failure is None and", "elif"),
         ),
     ),

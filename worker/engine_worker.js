@@ -36,7 +36,7 @@ async function start() {
   progress("probing");
   const found = await probe();
   if ("error" in found) {
-    send("error", { request_id: null, epoch: 0, ...found.error });
+    send("error", { request_id: null, session: null, epoch: 0, ...found.error });
     return;
   }
   send("capabilities", { ...found, shared_memory: self.crossOriginIsolated });
@@ -57,6 +57,7 @@ async function start() {
 start().catch((error) => {
   send("error", {
     request_id: null,
+    session: null,
     epoch: 0,
     code: "E900",
     message: `The engine did not start: ${error}`,

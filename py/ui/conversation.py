@@ -1,4 +1,4 @@
-"""The messages of this page, oldest first. Imports on CPython for tests."""
+"""The messages of a chat, oldest first. Imports on CPython for tests."""
 
 import json
 
@@ -22,6 +22,15 @@ class Message:
         self.is_raw = is_raw
         # Why the text ends here: a finish reason, "error", "crashed", or "" while it is complete or still growing.
         self.end = ""
+        # From this message on, the model does not read so many of the oldest ones; 0: nothing new about that.
+        self.n_left_out = 0
+
+    def copy(self):
+        """Return a message that says the same."""
+        copy = Message(self.role, self.text, self.is_raw)
+        copy.end = self.end
+        copy.n_left_out = self.n_left_out
+        return copy
 
 
 class Conversation:
@@ -39,11 +48,22 @@ class Conversation:
         """Take the last `count` messages away."""
         del self.messages[len(self.messages) - count :]
 
+    def copy(self):
+        """Return a conversation of the same messages, which goes its own way from here."""
+        copy = Conversation()
+        copy.messages = [message.copy() for message in self.messages]
+        return copy
+
     @property
     def last_question(self):
         """The user's last message when an answer follows it and nothing else does, or None."""
         is_answered = [m.role for m in self.messages[-2:]] == ["user", "assistant"]
         return self.messages[-2] if is_answered else None
+
+    @property
+    def n_left_out(self):
+        """How many of the oldest messages the model did not read any more at the end."""
+        return max([0] + [message.n_left_out for message in self.messages])
 
     def clear(self):
         """Forget all messages."""

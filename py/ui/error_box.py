@@ -8,9 +8,10 @@ class ErrorBox:
 
     Args:
         strings: the title of each code; also the message and hint of errors that the page makes without words.
+        on_dismiss: called when the visitor has read it.
     """
 
-    def __init__(self, strings):
+    def __init__(self, strings, on_dismiss):
         self._strings = strings
         self._box = dom.element("error")
         self._title = dom.TextSlot(self._box.querySelector(".title"))
@@ -18,7 +19,7 @@ class ErrorBox:
         self._message = dom.TextSlot(self._box.querySelector(".message"))
         self._hint = dom.TextSlot(self._box.querySelector(".hint"))
         self._error = None
-        dom.listen(dom.element("dismiss"), "click", lambda _event: self.clear())
+        dom.listen(dom.element("dismiss"), "click", lambda _event: on_dismiss())
 
     @property
     def code(self):
@@ -26,17 +27,8 @@ class ErrorBox:
         return self._error["code"] if self._error else ""
 
     def show(self, error):
-        """Show {code, message, hint, data}."""
+        """Show {code, message, hint, data}; None hides the box."""
         self._error = error
-        self.render()
-
-    def clear(self):
-        """Hide the box."""
-        self._error = None
-        self.render()
-
-    def render(self):
-        """Say it again, for instance in another language."""
         self._box.hidden = self._error is None
         self._box.dataset.code = self.code
         if self._error is None:

@@ -22,6 +22,8 @@ class Exchange:
         self._started_ms = started_ms
         self._first_ms = None
         self._n_prompt_tokens = 0
+        # None until the engine has said it.
+        self._n_reused_tokens = None
         # Of this request: when its first piece had come.
         self._n_first_tokens = 0
 
@@ -30,13 +32,21 @@ class Exchange:
         """Whether this request has added to the answer."""
         return self._first_ms is not None
 
-    def start(self, n_prompt_tokens, text):
-        """Note the length of the prompt in tokens, and the answer so far.
+    def start(self, n_prompt_tokens, n_reused_tokens, text):
+        """Note the prompt's length and how much was computed before, in tokens, and the answer so far.
 
         A stop may have cut a character of several tokens in two, and shown U+FFFD for it: `text` lacks that.
         """
         self._n_prompt_tokens = n_prompt_tokens
+        # A continued answer is reused too, but is no part of the prompt.
+        self._n_reused_tokens = min(n_reused_tokens, n_prompt_tokens)
         self.answer.text = text
+
+    def shorten(self, n_prompt_tokens):
+        """Note that the prompt has only so many tokens any more."""
+        self._n_prompt_tokens = n_prompt_tokens
+        if self._n_reused_tokens is not None:
+            self._n_reused_tokens = min(self._n_reused_tokens, n_prompt_tokens)
 
     def append(self, text, n_tokens, now_ms):
         """Add one piece of the answer."""
@@ -55,9 +65,20 @@ class Exchange:
         """Return the params of a `continue`: only what differs, so that the answer is the one uninterrupted."""
         return {name: value for name, value in asked.items() if value != self.asked.get(name)}
 
+    def copy(self, messages):
+        """Return the same exchange about other messages: the [question, answer] of a copied chat."""
+        question, answer = messages
+        return Exchange(self.request_id, question, answer, self.asked, self._started_ms, self.n_tokens)
+
+    def prompt_numbers(self):
+        """Return `n_new` and `n_reused`, the prompt's tokens, once they are known."""
+        if self._n_reused_tokens is None:
+            return {}
+        return {"n_new": self._n_prompt_tokens - self._n_reused_tokens, "n_reused": self._n_reused_tokens}
+
     def numbers(self, now_ms):
-        """Return what is known so far of `kv_length`, `ttft_ms` and `tokens_per_s`; the engine's own come later."""
-        numbers = {"kv_length": self._n_prompt_tokens + self.n_tokens}
+        """Return what is known so far for the numbers line; the engine's own numbers come later."""
+        numbers = dict(self.prompt_numbers(), kv_length=self._n_prompt_tokens + self.n_tokens)
         if self._first_ms is not None:
             numbers["ttft_ms"] = self._first_ms - self._started_ms
             # The first piece is the end of the prompt's time, not of the writing's.

@@ -19,92 +19,89 @@ def generate(page):
 
 
 def _send(page, text, asked):
+    chat = page.chat
     is_raw = page.settings.is_raw
-    question = page.say(Message("user", text, is_raw))
+    question = page.say(chat, Message("user", text, is_raw))
     # Without a seed the same question may get another answer; the engine itself never rolls dice.
     seed = int(js.Math.random() * (settings.FIELDS["seed"][2] + 1))
-    fields = {"params": dict({"seed": seed}, **asked)}
+    fields = dict(settings.request_fields(page.parameters), params=dict({"seed": seed}, **asked))
+    fields["overflow"] = page.settings.overflow
     if is_raw:
         fields["prompt"] = text
     else:
-        fields["messages"] = page.conversation.wire()
-    n_logits = page.parameters.get("top_logits", "")
-    if n_logits.isdigit():
-        fields["top_logits"] = int(n_logits)
-    request_id = page.client.generate(**fields)
-    answer = page.say(Message("assistant", "", is_raw))
-    page.transcript.set_writing(True)
+        fields["messages"] = chat.conversation.wire()
+    request_id = page.client.generate(chat.number, **fields)
+    answer = page.say(chat, Message("assistant", "", is_raw))
+    page.transcript.set_writing(answer, True)
     page.prompt.write("")
     _begin(page, Exchange(request_id, question, answer, asked, now_ms()))
 
 
 def continue_answer(page):
     """Go on with the last answer; a typed error when this is not the moment."""
-    if _is_refused(page) or not page.can_continue:
+    chat = page.chat
+    if _is_refused(page) or not chat.can_continue:
         return
     asked = page.settings.read()
     if asked is None:
         return
-    before = page.answered
+    before = chat.answered
     changes = before.changes(asked)
-    request_id = page.client.continue_answer(**({"params": changes} if changes else {}))
-    page.transcript.resume()
+    request_id = page.client.continue_answer(chat.number, **({"params": changes} if changes else {}))
+    page.transcript.resume(before.answer)
     _begin(page, Exchange(request_id, before.question, before.answer, asked, now_ms(), before.n_tokens))
 
 
 def _begin(page, exchange):
-    page.exchange = exchange
-    page.answered = None
+    page.chat.begin(exchange)
+    page.quieten()
     page.prompt.focus()
-    page.errors.clear()
-    page.notices.clear()
-    page.set_numbers({})
-    page.end = ""
-    # At once, so that a second click finds the button off.
-    page.enter("generating")
+    page.render()
 
 
 def _is_refused(page):
-    code = controls.refusal(page.state)
+    code = controls.refusal(page.chat.state)
     if code:
-        page.errors.show({"code": code, "message": "", "hint": "", "data": {}})
+        page.refuse(code)
     return code is not None
 
 
 def edit(page):
     """Take the last question back into the prompt box, and its answer away."""
-    if page.edit_label is None:
+    chat = page.chat
+    if chat.edit_label is None:
         return
-    page.answered = None
-    page.end = ""
-    page.take_back(page.conversation.last_question)
+    chat.answered = None
+    chat.end = ""
+    page.take_back(chat)
     page.prompt.focus()
     page.render()
 
 
 def stop(page):
     """Stop the answer or the load; what is there of an answer stays."""
-    is_enabled, _ = controls.buttons(page.state, True)["stop"]
+    chat = page.chat
+    is_enabled, _ = controls.buttons(chat.state, True)["stop"]
     if not is_enabled:
         return
-    page.client.stop()
-    page.enter("stopping")
+    page.client.stop(chat.number)
+    for other in page.chats if chat.state in controls.STOPPED_FOR_ALL else [chat]:
+        other.enter("stopping")
     page.prompt.focus()
+    page.render()
 
 
 def reset(page):
     """Forget the conversation; a load goes on."""
-    state = controls.state_after_reset(page.state, page.pending_source is not None)
-    page.client.reset(is_stopping=state == "resetting")
-    page.exchange = page.answered = None
-    page.conversation.clear()
+    chat = page.chat
+    state = controls.state_after_reset(chat.state, page.pending_source is not None)
+    page.client.reset(chat.number, is_stopping=state == "resetting")
+    chat.forget()
     page.transcript.clear()
-    page.errors.clear()
-    page.notices.clear()
-    page.set_numbers({})
-    page.end = ""
-    page.enter(state)
+    page.quieten()
+    chat.enter(state)
     page.prompt.focus()
+    page.render()
 
 
 _BUTTONS = {
@@ -136,7 +133,7 @@ def _choose_file(page, picker):
 
 
 def _press(page, event):
-    if controls.page_key(page.state, event.key, event.isComposing) == "stop":
+    if controls.page_key(page.chat.state, event.key, event.isComposing) == "stop":
         stop(page)
 
 

@@ -1,6 +1,7 @@
 """Puts the strings into the page and lets the visitor change the language.
 
-Markup names its sentence by `data-string` (content), `data-string-label` (aria-label) or `data-string-placeholder`.
+Markup names its sentence by `data-string` (content; `data-count` is its {count}), `data-string-label` (aria-label),
+`data-string-title` (aria-label and tooltip, of a button without words) or `data-string-placeholder`.
 """
 
 from pyscript import document, window
@@ -53,11 +54,16 @@ class LanguageSwitch:
 def translate(root, strings):
     """Fill the elements under `root` that name a sentence."""
     for node in root.querySelectorAll("[data-string]"):
-        node.textContent = strings.text(node.dataset.string)
+        count = dom.text_of(node.dataset, "count")
+        node.textContent = strings.text(node.dataset.string, **({"count": count} if count else {}))
     for node in root.querySelectorAll("[data-string-label]"):
         node.setAttribute("aria-label", strings.text(node.dataset.stringLabel))
     for node in root.querySelectorAll("[data-string-placeholder]"):
         node.placeholder = strings.text(node.dataset.stringPlaceholder)
+
+    for node in root.querySelectorAll("[data-string-title]"):
+        node.title = strings.text(node.dataset.stringTitle)
+        node.setAttribute("aria-label", node.title)
 
 
 def _may_store():

@@ -27,5 +27,6 @@ def _show(page, is_restored):
     page.pulse.forgive()
     if is_restored:
         # Back from the browser's cache, and `pagehide` has ended the worker.
-        page.break_off("crashed")
+        for chat in page.chats:
+            page.break_off(chat, "crashed")
         loading.start(page)

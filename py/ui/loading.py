@@ -1,23 +1,25 @@
 """How a model and its engine come and go: one function for each wish. All of them take the page."""
 
-from ui import controls
+from ui import settings
 
 DEFAULT_MODEL = "static/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def load(page, source):
     """Load a model from a URL or a File, in place of the one that is loaded."""
-    if page.state == "ready":
+    if page.model:
         page.client.unload()
     page.source = page.pending_source = source
-    page.answered = None
     page.model = {}
     page.self_test = {}
-    page.numbers = {}
+    page.memory.pool = None
     page.end = ""
-    page.errors.clear()
-    page.notices.clear()
-    fields = _chosen(page.parameters)
+    for chat in page.chats:
+        chat.answered = None
+        chat.numbers = {}
+        chat.end = ""
+    page.quieten()
+    fields = settings.load_fields(page.parameters)
     if isinstance(source, str):
         page.client.load(source, **fields)
     else:
@@ -33,28 +35,24 @@ def shrink(page, error):
         page.end = "too_large"
 
 
-def _chosen(parameters):
-    """Return what the URL says about a load."""
-    text = parameters.get("context_length", "")
-    return {"context_length": int(text)} if text.isdigit() else {}
-
-
 def recover(page):
     """Get a model back, the way that the state offers."""
-    recovery = controls.recovery(page.state, page.end)
-    if recovery == "load_default":
+    if page.recovery == "load_default":
         load(page, DEFAULT_MODEL)
-    elif recovery == "load_again":
+    elif page.recovery == "load_again":
         load(page, page.source)
-    elif recovery == "restart":
+    elif page.recovery == "restart":
         start(page)
 
 
 def start(page):
     """Start an engine, in place of one that runs, and load the last model, or the one that the URL names."""
-    page.client.start()
+    page.chats.forget_closing()
+    closing = page.client.start(page.chats.numbers)
+    if closing is not None:
+        page.chats.await_closed(closing)
     page.pulse.forgive()
-    page.adapter = {}
+    page.adapter = page.model = {}
     page.enter("starting")
     source = page.source or page.parameters.get("model", DEFAULT_MODEL)
     if source:

@@ -4,7 +4,7 @@ import js
 from pyscript import document, ffi
 
 from clutch.errors import ClutchError
-from ui import engine_events, intents, liveness, loading, url
+from ui import chat_intents, engine_events, intents, liveness, loading, url
 from ui.conversation import opening
 from ui.engine_client import EngineClient
 from ui.language import LanguageSwitch, open_strings
@@ -19,6 +19,7 @@ def main():
     page.client = EngineClient(on_event=lambda event, text: receive(page, event, text))
     LanguageSwitch(strings, on_change=page.retranslate)
     intents.connect(page)
+    chat_intents.connect(page)
     liveness.connect(page)
     loading.start(page)
     open_conversation(page)
@@ -40,10 +41,11 @@ def open_conversation(page):
     try:
         messages, prompt = opening(page.parameters["messages"])
     except ClutchError as error:
-        page.errors.show(error.to_wire())
+        page.error = error.to_wire()
+        page.render()
         return
     for message in messages:
-        page.say(message)
+        page.say(page.chat, message)
     page.prompt.write(prompt)
     page.render()
 

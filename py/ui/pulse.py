@@ -45,7 +45,7 @@ class Pulse:
         self._n_missed = 0
 
     def tick(self, state):
-        """Count one tick in the page's `state`; return whether the worker hangs."""
+        """Count one tick in the `state` that is common to all chats; return whether the worker hangs."""
         self._n_stopping = self._n_stopping + 1 if state == "stopping" else 0
         self._n_missed = 0 if self._is_heard or state in _WITHOUT_WORKER else self._n_missed + 1
         self._is_heard = False

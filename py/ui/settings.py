@@ -11,6 +11,10 @@ FIELDS = {
     "seed": (int, 0, 4_294_967_295, ""),
 }
 _MAY_BE_EMPTY = ("seed",)
+# What happens when the context is full, the first unless something else is chosen.
+OVERFLOWS = ("stop", "drop_oldest")
+# How a load may be made: URL parameter -> whether it is a number.
+_LOAD = {"context_length": True, "pool_positions": True, "kv_format": False}
 _TRUE = ("1", "true", "on", "yes")
 
 
@@ -22,6 +26,34 @@ def initial(parameters):
 def is_on(text):
     """Return whether the text of a switch means yes."""
     return (text or "").lower() in _TRUE
+
+
+def overflow(text):
+    """Return one of OVERFLOWS."""
+    return text if text in OVERFLOWS else OVERFLOWS[0]
+
+
+def load_fields(parameters):
+    """Return what the URL's parameters say about a load, as fields of its message."""
+    fields = {}
+    for name, is_number in _LOAD.items():
+        text = parameters.get(name, "")
+        if text and not is_number:
+            fields[name] = text
+        elif text.isdigit():
+            fields[name] = int(text)
+    return fields
+
+
+def request_fields(parameters):
+    """Return what the URL's parameters alone say about a request, as fields of its message."""
+    fields = {}
+    n_logits = parameters.get("top_logits", "")
+    if n_logits.isdigit():
+        fields["top_logits"] = int(n_logits)
+    if not is_on(parameters.get("reuse", "on")):
+        fields["reuse"] = False
+    return fields
 
 
 def parse(texts):

@@ -19,6 +19,8 @@ class SettingsForm:
             self._input(name).value = text
         self._raw = dom.element("setting-raw")
         self._raw.checked = settings.is_on(parameters.get("raw"))
+        self._cache = dom.element("setting-cache")
+        dom.element("setting-overflow").value = settings.overflow(parameters.get("overflow"))
         dom.listen(self._form, "input", lambda _event: self.check())
         dom.listen(self._form, "submit", lambda event: event.preventDefault())
         self.check()
@@ -27,6 +29,16 @@ class SettingsForm:
     def is_raw(self):
         """Whether the prompt goes to the model without the chat template."""
         return self._raw.checked
+
+    @property
+    def overflow(self):
+        """What happens when the context is full."""
+        return settings.overflow(dom.form_values(self._form)["overflow"])
+
+    @property
+    def keeps_cache(self):
+        """Whether a saved chat keeps what was computed of it."""
+        return self._cache.checked
 
     def read(self):
         """Return the params of a request, or None after leading the visitor to the first bad field."""

@@ -17,6 +17,7 @@ GPU_CODES = ("E500", "E501")
 LOAD_REASONS = ("load_stopped", "gpu_lost", "too_large")
 
 _PHASE_STATES = ("starting", "loading", "generating", "lost")
+_KILOBYTE = 1000
 _MEGABYTE = 1_000_000
 _GIGABYTE = 1_000_000_000
 
@@ -68,12 +69,20 @@ def progress_fraction(state, progress, is_writing):
 
 
 def numbers_line(strings, numbers):
-    """Return the parts of the numbers that are known, of: tokens_per_s, ttft_ms, kv_length with context_length."""
+    """Return the parts of the numbers that are known.
+
+    Args:
+        strings: the sentences.
+        numbers: of tokens_per_s, ttft_ms, n_new with n_reused (tokens of the prompt), kv_length with context_length.
+    """
     parts = []
     if numbers.get("tokens_per_s"):
         parts.append(strings.text("numbers.speed", value=_rate(numbers["tokens_per_s"])))
     if numbers.get("ttft_ms") is not None:
         parts.append(strings.text("numbers.ttft", value=duration(numbers["ttft_ms"])))
+    if numbers.get("n_new") is not None:
+        key = "numbers.prompt_reused" if numbers["n_reused"] else "numbers.prompt"
+        parts.append(strings.text(key, new=numbers["n_new"], reused=numbers["n_reused"]))
     if numbers.get("context_length"):
         used = numbers.get("kv_length", 0)
         parts.append(strings.text("numbers.context", used=used, length=numbers["context_length"]))
@@ -112,7 +121,9 @@ def size(n_bytes):
     """Return a size with its unit."""
     if n_bytes >= _GIGABYTE:
         return f"{n_bytes / _GIGABYTE:.1f} GB"
-    return f"{round(n_bytes / _MEGABYTE)} MB"
+    if n_bytes >= _MEGABYTE:
+        return f"{round(n_bytes / _MEGABYTE)} MB"
+    return f"{max(1, round(n_bytes / _KILOBYTE))} kB"
 
 
 def _rate(tokens_per_s):

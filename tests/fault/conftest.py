@@ -45,3 +45,22 @@ def golden(tiny):
         return only(events, "started")["prompt_ids"], only(events, "finished")["output_ids"]
 
     return asyncio.run(story())
+
+
+async def alone(new_driver, messages, **params):
+    driver = new_driver()
+    await driver.load()
+    return only(await driver.generate(messages, **params), "finished")["output_ids"]
+
+
+@pytest.fixture
+def asked(new_driver):
+    """Return the answers of engines with one session only."""
+
+    def make(*questions, **params):
+        async def story():
+            return [await alone(new_driver, question, **params) for question in questions]
+
+        return asyncio.run(story())
+
+    return make

@@ -5,44 +5,12 @@ import asyncio
 import pytest
 
 from clutch.protocol import MAX_SESSIONS
-from tests.support.fake_device import Script
 from tests.support.fake_platform import only
-
-QUESTION = [{"role": "user", "content": "Hello"}]
-OTHER = [{"role": "user", "content": "the cat and the hat"}]
-
-
-def of_session(events, session, kind=None):
-    found = [event for event in events if event.get("session") == session]
-    return [event for event in found if event["kind"] == kind] if kind else found
-
-
-def ids(events, session):
-    """Return the ids of the last answer of a session."""
-    return of_session(events, session, "finished")[-1]["output_ids"]
+from tests.support.session_events import OTHER, QUESTION, ids, of_session
 
 
 def pool(driver):
     return [event for event in driver.platform.events if event["kind"] == "pool"][-1]
-
-
-async def alone(new_driver, messages, **params):
-    driver = new_driver()
-    await driver.load()
-    return only(await driver.generate(messages, **params), "finished")["output_ids"]
-
-
-@pytest.fixture
-def asked(new_driver):
-    """Return the answers of engines with one session only."""
-
-    def make(*questions, **params):
-        async def story():
-            return [await alone(new_driver, question, **params) for question in questions]
-
-        return asyncio.run(story())
-
-    return make
 
 
 @pytest.mark.parametrize("is_fallback", [False, True])
@@ -287,75 +255,27 @@ def test_a_busy_one_is_not_forked(new_driver):
     assert len(ids(events, 0)) == 12
 
 
-@pytest.mark.parametrize("call", ["submit", "result"])
-@pytest.mark.parametrize("fail_at", [1, 4, 9, 14])
-def test_all_go_on_after_the_gpu_was_lost(new_driver, asked, call, fail_at):
+@pytest.mark.parametrize("kind", ["close_session", "generate", "reset"])
+def test_what_comes_right_behind_a_close_finds_no_session(new_driver, kind):
     async def story():
-        script = Script(only=call)
-        driver = new_driver(script)
+        driver = new_driver()
         await driver.load()
         await driver.open(1)
-        await driver.open(2)
-        await driver.ask(QUESTION, session=0, max_tokens=12)
-        await driver.ask(OTHER, session=1, max_tokens=12)
-        while not driver.of("started", 1):
-            await asyncio.sleep(0)
-        script.fail_at = script.n_counted + fail_at
+        await driver.send("close_session", session=1)
+        fields = {
+            "close_session": {},
+            "generate": {"request_id": 9, "epoch": 0, "messages": QUESTION, "params": {}},
+            "reset": {"epoch": 1},
+        }[kind]
+        await driver.send(kind, session=1, **fields)
         await driver.engine.idle()
-        return driver
-
-    expected = asked(QUESTION, OTHER, max_tokens=12)
-    driver = asyncio.run(story())
-    events = driver.platform.events
-    assert [ids(events, 0), ids(events, 1)] == expected
-    assert [event["code"] for event in events if event["kind"] == "notice"] == ["E500"]
-    assert [event for event in events if event["kind"] == "error"] == []
-    for session in range(3):
-        states = [event["state"] for event in of_session(events, session, "state")]
-        assert "lost" in states
-        assert states[-1] == "ready"
-    assert len(driver.platform.devices) == 2
-
-
-def test_a_stop_in_one_while_the_gpu_comes_back_leaves_the_other_waiting(new_driver, asked):
-    async def story():
-        script = Script(only="result")
-        driver = new_driver(script)
-        await driver.load()
+        assert only(driver.platform.events, "error")["code"] == "E606"
+        assert only(driver.platform.events, "closed")["session"] == 1
+        # And the number is free.
         await driver.open(1)
-        script.fail_at = script.n_counted + 8
-        await driver.ask(QUESTION, session=0, max_tokens=12)
-        victim = await driver.ask(OTHER, session=1, max_tokens=12)
-        while driver.engine.state != "lost":
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        await driver.send("stop", request_id=victim, session=1)
+        driver.n_requests = 20
+        await driver.ask(QUESTION, session=1, max_tokens=3)
         await driver.engine.idle()
-        return driver.platform.events
+        assert len(ids(driver.platform.events, 1)) == 3
 
-    [expected] = asked(QUESTION, max_tokens=12)
-    events = asyncio.run(story())
-    assert ids(events, 0) == expected
-    assert of_session(events, 1, "finished")[0]["reason"] == "abort"
-    assert of_session(events, 1, "state")[-1]["state"] == "ready"
-
-
-def test_a_gpu_that_is_lost_too_often_fails_each_of_them_once(new_driver):
-    async def story():
-        driver = new_driver(Script(only="result"))
-        await driver.load()
-        await driver.open(1)
-        requests = [await driver.ask(QUESTION, session=session, max_tokens=12) for session in (0, 1)]
-        while not driver.of("started", 1):
-            await asyncio.sleep(0)
-        driver.platform.script.fail_at = driver.platform.script.n_counted + 3
-        driver.platform.script.for_ever = True
-        await driver.engine.idle()
-        return driver, requests
-
-    driver, requests = asyncio.run(story())
-    errors = [event for event in driver.platform.events if event["kind"] == "error"]
-    assert sorted(error["request_id"] for error in errors) == requests
-    assert {error["code"] for error in errors} == {"E500"}
-    assert [session.state for session in driver.engine.sessions] == ["empty", "empty"]
-    assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
+    asyncio.run(story())

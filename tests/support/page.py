@@ -1,6 +1,7 @@
 """The page as a user has it: open it, type, click, read; the driver and the browser tests share it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,8 +35,24 @@ _ENDED = """n => {
     const isIdle = ["empty", "ready", "crashed", "unsupported"].includes(document.body.dataset.state);
     return isIdle && window.clutchRecorder.nEndings > n;
 }"""
+_CHAT_ENDED = """([session, n]) => {
+    const counts = window.clutchRecorder.sessions[session];
+    return counts && ["empty", "ready"].includes(counts.state) && counts.nEndings > n;
+}"""
+_OPENED_CHAT = """([session, n]) => Number(document.body.dataset.session) !== session
+    && !["opening", "restoring"].includes(document.body.dataset.state)
+    && document.querySelectorAll("#tabs [role=tab]").length === n"""
+_CHATS = """() => [...document.querySelectorAll("#tabs [role=tab]")].map(tab =>
+    [Number(tab.dataset.session), tab.querySelector(".title").textContent, tab.dataset.state])"""
+_SAVED = """() => [...document.querySelectorAll("#saved-list li")].map(item =>
+    item.querySelector(".title").textContent).reverse()"""
+_SAVED_BUTTON = """([index, action]) => [...document.querySelectorAll("#saved-list li")].reverse()[index]
+    .querySelector(`[data-action=${action}]`).click()"""
+_COME = """([kinds, n]) => window.clutchRecorder.events.slice(n)
+    .some(([, text]) => kinds.includes(JSON.parse(text).kind))"""
 _RESET = """n => document.body.dataset.state === "ready"
-    && window.clutchRecorder.events.slice(n).some(([, text]) => JSON.parse(text).state === "ready")"""
+    && window.clutchRecorder.events.slice(n).map(([, text]) => JSON.parse(text)).some(event =>
+        event.state === "ready" && event.session === Number(document.body.dataset.session))"""
 _SHOWN = """role => [...document.querySelectorAll(`#transcript article.message[data-role=${role}] .text`)]
     .map(element => element.innerText)"""
 _NOTICE = """() => {
@@ -160,14 +177,35 @@ class ClutchPage:
         """How many requests have ended since the page was opened; a load counts when it did not end well."""
         return int(self.page.evaluate("window.clutchRecorder.nEndings"))
 
-    def wait_answer(self, n_endings: int, timeout_ms: float = ANSWER_TIMEOUT_MS) -> Answer:
-        """Wait until more than `n_endings` requests have ended and return the last answer."""
-        self._wait(_ENDED, n_endings, timeout_ms)
-        return self.answer()
+    def endings_of(self, session: int) -> int:
+        """How many requests of one session have ended since the page was opened."""
+        return int(self.page.evaluate("n => window.clutchRecorder.sessions[n]?.nEndings ?? 0", session))
 
-    def wait_tokens(self, n_tokens: int) -> None:
-        """Wait until the answer in progress has at least `n_tokens`; of a continued one the new ones count."""
-        self._wait("n => window.clutchRecorder.nTokens >= n", n_tokens, ANSWER_TIMEOUT_MS)
+    def wait_answer(
+        self, n_endings: int, timeout_ms: float = ANSWER_TIMEOUT_MS, *, session: int | None = None
+    ) -> Answer:
+        """Wait until more than `n_endings` requests have ended and return the last answer.
+
+        Args:
+            n_endings: of all sessions, see `n_endings`; with a `session` of that one, see `endings_of`.
+            timeout_ms: the longest wait.
+            session: whose answer; of the chat in view if None.
+        """
+        if session is None:
+            self._wait(_ENDED, n_endings, timeout_ms)
+        else:
+            self._wait(_CHAT_ENDED, [session, n_endings], timeout_ms)
+        return self.answer(session)
+
+    def wait_tokens(self, n_tokens: int, *, session: int | None = None) -> None:
+        """Wait until the answer in progress has at least `n_tokens`; of a continued one the new ones count.
+
+        Args:
+            n_tokens: how many.
+            session: whose; those of all sessions since the last start if None.
+        """
+        counts = "window.clutchRecorder" + ("" if session is None else f".sessions[{session}]")
+        self._wait(f"n => {counts}?.nTokens >= n", n_tokens, ANSWER_TIMEOUT_MS)
 
     def wait_state(self, state: str, timeout_ms: float = ANSWER_TIMEOUT_MS) -> None:
         """Wait until the page is in `state`."""
@@ -184,8 +222,74 @@ class ClutchPage:
         self._wait(_RESET, n_events, ANSWER_TIMEOUT_MS)
 
     @property
+    def session(self) -> int:
+        """The session of the chat in view."""
+        return int(self.page.evaluate("Number(document.body.dataset.session)"))
+
+    def chats(self) -> list[tuple[int, str, str]]:
+        """Return (session, title, what its dot says) of every chat, in the order of the tabs.
+
+        The dot says "idle", "writing", "stopped" or "trouble".
+        """
+        return [(session, title, state) for session, title, state in self.page.evaluate(_CHATS)]
+
+    def new_chat(self) -> int:
+        """Open a chat and wait until it can be used; return its session."""
+        return self._open_chat("new-chat")
+
+    def fork(self) -> int:
+        """Open a copy of the chat in view and wait until it can be used; return its session."""
+        return self._open_chat("fork")
+
+    def switch(self, session: int) -> None:
+        """Bring another chat into view."""
+        self.page.evaluate("n => document.getElementById(`tab-${n}`).click()", session)
+
+    def close_chat(self) -> None:
+        """Close the chat in view and wait until the engine has done it."""
+        self._act("closed", lambda: self.page.click("#close", timeout=CLICK_TIMEOUT_MS))
+
+    def save(self, *, with_kv: bool = False) -> str:
+        """Save the chat in view and wait for it; return the name that it has got, "" after an error."""
+        before = self.saved()
+        self.configure(with_kv=with_kv)
+        self._act("saved", lambda: self.page.click("#save", timeout=CLICK_TIMEOUT_MS))
+        return next((name for name in self.saved() if name not in before), "")
+
+    def saved(self) -> list[str]:
+        """Return the names of the saved chats, oldest first."""
+        return list(self.page.evaluate(_SAVED))
+
+    def restore(self, index: int) -> int:
+        """Restore the saved chat at `index` of `saved()` and wait for it, or its error; return the session in view."""
+        self._act("restored", lambda: self.page.evaluate(_SAVED_BUTTON, [index, "restore"]))
+        self._wait("() => document.body.dataset.state === 'ready'", None, ANSWER_TIMEOUT_MS)
+        return self.session
+
+    def delete(self, index: int) -> None:
+        """Delete the saved chat at `index` of `saved()`."""
+        self._act("saved", lambda: self.page.evaluate(_SAVED_BUTTON, [index, "delete"]))
+
+    def pool(self) -> dict[str, Any] | None:
+        """Return the last `pool` event."""
+        return next((event for _, event in reversed(self.events("pool"))), None)
+
+    def _open_chat(self, button: str) -> int:
+        before = [self.session, len(self.chats()) + 1]
+        # Before the first question there is no row of chats yet, but its buttons work.
+        self.page.evaluate("id => document.getElementById(id).click()", button)
+        self._wait(_OPENED_CHAT, before, ANSWER_TIMEOUT_MS)
+        return self.session
+
+    def _act(self, kind: str, action: Callable[[], object]) -> None:
+        """Do something and wait for the event of this kind, or for an error."""
+        n_events = len(self.events())
+        action()
+        self._wait(_COME, [[kind, "error"], n_events], ANSWER_TIMEOUT_MS)
+
+    @property
     def state(self) -> str:
-        """The page's state."""
+        """The state of the chat in view."""
         return str(self.page.evaluate("document.body.dataset.state"))
 
     def shown(self, role: str = "assistant") -> list[str]:
@@ -207,10 +311,14 @@ class ClutchPage:
         events = [(at, json.loads(text)) for at, text in self.page.evaluate("window.clutchRecorder.events")]
         return [event for event in events if kind is None or event[1]["kind"] == kind]
 
-    def answer(self) -> Answer:
-        """Return the last answer as it is now."""
-        clicks = [(at, button) for at, button in self.page.evaluate("window.clutchRecorder.clicks")]
-        return read_answer(self.events(), clicks, next(iter(self.shown()[::-1]), None))
+    def answer(self, session: int | None = None) -> Answer:
+        """Return the last answer as it is now, of one session or of the chat in view; out of view it has no `text`."""
+        in_view = self.session
+        wanted = in_view if session is None else session
+        clicks = [(at, button) for at, button, of in self.page.evaluate("window.clutchRecorder.clicks") if of == wanted]
+        events = [(at, event) for at, event in self.events() if event.get("session") in (None, wanted)]
+        text = next(iter(self.shown()[::-1]), None) if wanted == in_view else None
+        return read_answer(events, clicks, text)
 
     def _stop_after(self, n_tokens: int) -> None:
         self.page.evaluate("n => { window.clutchRecorder.stopAfter = n }", n_tokens)

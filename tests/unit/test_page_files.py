@@ -6,7 +6,7 @@ import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ui import controls, settings, status
+from ui import controls, pool, settings, status
 
 ROOT = Path(__file__).resolve().parents[2]
 UI = sorted((ROOT / "py" / "ui").glob("*.py"))
@@ -17,6 +17,7 @@ ZH = json.loads((ROOT / "static/strings/zh.json").read_text())
 
 _IDLE_AND_BUSY = (*controls.IDLE, *controls.BUSY)
 _ENDS = ("", *status.LOAD_REASONS)
+_DOTS = {controls.tab_state(state, "abort", is_troubled) for state in _IDLE_AND_BUSY for is_troubled in (False, True)}
 _RECOVERIES = {controls.recovery(state, end) for state in _IDLE_AND_BUSY for end in _ENDS} - {None}
 # Keys that are put together at run time: prefix -> what may follow.
 FAMILIES = {
@@ -25,6 +26,10 @@ FAMILIES = {
     "phase.": status.PHASES,
     "recovery.": _RECOVERIES,
     "role.": ("system", "user", "assistant"),
+    "chat.state.": _DOTS,
+    "button.": ("restore", "delete"),
+    # The page's own notices.
+    "notice.": ("trimmed", "saved"),
     "error.": re.findall(r'code = "(E\d+)"', (ROOT / "py/clutch/errors.py").read_text()),
 }
 # These may exist or not: the page asks `Strings.has` first.
@@ -57,7 +62,7 @@ def _markup():
 
 
 def _used_keys():
-    literal = set(re.findall(r'data-string(?:-label|-placeholder)?="([^"]+)"', HTML))
+    literal = set(re.findall(r'data-string(?:-label|-placeholder|-title)?="([^"]+)"', HTML))
     for text in CODE.values():
         literal |= {key for key in re.findall(r'"([a-z_]+(?:\.[A-Za-z0-9_]+)+)"', text) if not key.endswith(".py")}
     literal -= {"clutch.language"}
@@ -98,6 +103,7 @@ def test_every_element_the_code_asks_for_is_in_the_page_once():
     assert len(ids) == len(set(ids))
     asked = {name for text in CODE.values() for name in re.findall(r'element\("([\w-]+)"\)', text)}
     asked |= {prefix + name for prefix in ("setting-", "problem-") for name in settings.FIELDS}
+    asked |= {*controls.CHAT_BUTTONS, *(f"memory-{name}" for name in pool.GAUGES)}
     assert len(asked) > 20
     assert asked <= set(ids)
 
@@ -110,10 +116,21 @@ def test_contract_elements():
         "details",
         "input",
     )
+    assert (ids["memory"], ids["saved"], ids["pool-picture"], ids["chats"]) == ("details", "details", "canvas", "nav")
+    assert {ids[name] for name in controls.CHAT_BUTTONS} == {"button"}
     assert {ids[name] for name in ("generate", "continue", "stop", "reset", "edit", "recover")} == {"button"}
     assert {"transcript", "status", "numbers", "error", "notice", "self-test"} <= set(ids)
     names = {attributes.get("name") for _, attributes in _markup().elements}
-    assert {*settings.FIELDS, "raw"} <= names
+    assert {*settings.FIELDS, "raw", "overflow", "with_kv"} <= names
+
+
+def test_the_choices_at_a_full_context_are_the_settings():
+    assert tuple(attributes["value"] for tag, attributes in _markup().elements if tag == "option") == settings.OVERFLOWS
+
+
+def test_the_row_of_chats_is_a_list_of_tabs():
+    tabs = next(attributes for _, attributes in _markup().elements if attributes.get("id") == "tabs")
+    assert tabs["role"] == "tablist" and tabs["aria-label"]
 
 
 def test_languages_have_the_same_keys_and_fields():
@@ -132,6 +149,10 @@ def test_every_sentence_used_exists_and_every_sentence_is_used():
 def test_static_markup_says_what_the_english_table_says():
     for key, sentence in re.findall(r'data-string="([^"]+)"[^>]*>([^<]+)<', HTML):
         assert EN[key] == sentence, key
+    titled = [attributes for _, attributes in _markup().elements if "data-string-title" in attributes]
+    assert titled
+    for attributes in titled:
+        assert attributes["title"] == attributes["aria-label"] == EN[attributes["data-string-title"]]
 
 
 def test_page_builds_no_markup_from_text_and_knows_no_gpu():

@@ -13,6 +13,8 @@ def enabled(state, is_prompt_empty=False):
 def test_states_are_the_engines_and_the_pages_own():
     assert set(STATES) - {str(state) for state in EngineState} == {
         "starting",
+        "opening",
+        "restoring",
         "stopping",
         "crashed",
         "unsupported",
@@ -24,6 +26,8 @@ def test_states_are_the_engines_and_the_pages_own():
     ("state", "expected"),
     [
         ("starting", {"stop"}),
+        ("opening", set()),
+        ("restoring", set()),
         ("loading", {"stop", "reset"}),
         ("empty", set()),
         ("ready", {"generate", "reset"}),
@@ -95,12 +99,86 @@ def test_the_last_question_can_be_edited_or_asked_again(end, is_continuable, exp
 def test_reset_lets_a_load_go_on():
     kept = {state for state in STATES if controls.state_after_reset(state, is_load_pending=False) == state}
     assert kept == {"loading", "lost", "resetting"}
+    assert set(controls.STOPPED_FOR_ALL) <= {"starting", *kept}
     assert controls.state_after_reset("stopping", is_load_pending=True) == "stopping"
     assert controls.state_after_reset("stopping", is_load_pending=False) == "resetting"
 
 
 def test_a_model_can_be_chosen_when_the_engine_would_take_it():
-    assert {state for state in STATES if controls.can_choose_model(state)} == {"empty", "ready"}
+    assert {state for state in STATES if controls.can_choose_model([state])} == {"empty", "ready"}
+    assert not controls.can_choose_model(["ready", "generating"])
+
+
+def can_do(state, is_empty=False, is_saving=False, n_chats=2):
+    enabled_names = controls.chat_buttons(state, is_empty, is_saving, n_chats)
+    assert tuple(enabled_names) == controls.CHAT_BUTTONS
+    return {name for name, is_enabled in enabled_names.items() if is_enabled}
+
+
+def test_a_chat_can_be_copied_and_saved_when_nothing_runs_in_it():
+    assert can_do("ready") == {"new-chat", "fork", "save", "close"}
+    assert can_do("ready", is_saving=True) == {"new-chat", "fork", "close"}
+    assert can_do("ready", is_empty=True) == {"new-chat", "close"}
+    assert {state for state in STATES if "fork" in can_do(state) or "save" in can_do(state)} == {"ready"}
+    assert {state for state in STATES if "new-chat" not in can_do(state)} == {"unsupported"}
+
+
+def test_the_last_chat_is_not_closed():
+    assert {state for state in STATES if "close" in can_do(state, n_chats=1)} == set()
+    assert {state for state in STATES if "close" in can_do(state, n_chats=2)} == set(STATES)
+
+
+def test_a_newcomer_sees_no_row_of_chats():
+    assert not controls.are_chats_shown(1, is_empty=True)
+    assert controls.are_chats_shown(1, is_empty=False) and controls.are_chats_shown(2, is_empty=True)
+
+
+def test_the_seventeenth_chat_is_refused():
+    assert controls.opening_refusal(15) is None
+    assert controls.opening_refusal(16) == "E607"
+
+
+def test_a_new_chat_waits_for_the_engine():
+    assert {state for state in STATES if controls.new_state(state) == state} == {
+        "opening",
+        "starting",
+        "crashed",
+        "unsupported",
+    }
+    assert {controls.new_state(state) for state in STATES if controls.new_state(state) != state} == {"opening"}
+
+
+def test_the_dot_of_a_tab():
+    dots = {state: controls.tab_state(state, "", False) for state in STATES}
+    assert {state for state, dot in dots.items() if dot == "writing"} == {
+        "generating",
+        "stopping",
+        "resetting",
+        "restoring",
+    }
+    assert controls.tab_state("ready", "abort", False) == "stopped"
+    assert controls.tab_state("ready", "stop", False) == "idle"
+    assert {controls.tab_state(state, "abort", True) for state in STATES} == {"trouble"}
+
+
+@pytest.mark.parametrize(
+    ("states", "common"),
+    [
+        (["ready"], "ready"),
+        (["generating", "ready"], "generating"),
+        (["ready", "stopping"], "stopping"),
+        (["opening", "loading"], "loading"),
+        (["stopping", "lost"], "lost"),
+        (["crashed", "crashed"], "crashed"),
+    ],
+)
+def test_how_the_worker_is(states, common):
+    assert controls.common_state(states) == common
+
+
+def test_keys_of_the_tabs():
+    assert controls.tab_key("ArrowRight") == "next" and controls.tab_key("Delete") == "close"
+    assert controls.tab_key("a") is None
 
 
 def test_refusal_agrees_with_the_states():

@@ -27,6 +27,19 @@ def test_drop_last_and_clear():
     assert chat.messages == []
 
 
+def test_a_copy_is_about_other_messages():
+    chat = Conversation()
+    message = chat.add(Message("user", "q", is_raw=True))
+    message.end, message.n_left_out = "abort", 4
+    chat.add(Message("user", "r"))
+    copy = chat.copy()
+    copy.messages[0].text = "changed"
+    copy.drop_last(1)
+    assert (message.text, len(chat.messages)) == ("q", 2)
+    assert (copy.messages[0].is_raw, copy.messages[0].end, copy.n_left_out) == (True, "abort", 4)
+    assert Conversation().n_left_out == 0
+
+
 @pytest.mark.parametrize(
     ("roles", "index"), [("ua", 0), ("uaua", 2), ("uau", None), ("aa", None), ("a", None), ("", None)]
 )
@@ -65,24 +78,37 @@ def test_opening_refuses_other_things(text):
 def test_exchange_counts_the_first_piece_to_the_prompt():
     answer = Message("assistant", "")
     exchange = Exchange(1, Message("user", "q"), answer, {}, started_ms=1000)
-    exchange.start(60, "")
-    assert exchange.numbers(1200) == {"kv_length": 60} and not exchange.is_writing
+    assert exchange.prompt_numbers() == {}
+    exchange.start(60, 48, "")
+    prompt = {"n_new": 12, "n_reused": 48}
+    assert exchange.prompt_numbers() == prompt
+    assert exchange.numbers(1200) == {**prompt, "kv_length": 60} and not exchange.is_writing
     exchange.append("Hel", 2, 1500)
-    assert exchange.numbers(1500) == {"kv_length": 62, "ttft_ms": 500} and exchange.is_writing
+    assert exchange.numbers(1500) == {**prompt, "kv_length": 62, "ttft_ms": 500} and exchange.is_writing
     exchange.append("lo", 10, 1700)
-    assert exchange.numbers(1700) == {"kv_length": 72, "ttft_ms": 500, "tokens_per_s": 50.0}
+    assert exchange.numbers(1700) == {**prompt, "kv_length": 72, "ttft_ms": 500, "tokens_per_s": 50.0}
     assert answer.text == "Hello"
+
+
+def test_a_prompt_that_was_shortened_counts_as_it_is():
+    exchange = Exchange(1, Message("user", "q"), Message("assistant", ""), {}, started_ms=0)
+    exchange.start(200, 80, "")
+    exchange.shorten(60)
+    assert exchange.prompt_numbers() == {"n_new": 0, "n_reused": 60}
+    assert exchange.numbers(10)["kv_length"] == 60
 
 
 def test_a_continued_answer_starts_from_what_the_engine_has_and_counts_on():
     answer = Message("assistant", "Hel\ufffd")
     exchange = Exchange(2, Message("user", "q"), answer, {}, started_ms=1000, n_tokens=3)
-    exchange.start(60, "Hel")
+    # The engine reuses the prompt and the answer so far; only the prompt is counted.
+    exchange.start(60, 62, "Hel")
+    prompt = {"n_new": 0, "n_reused": 60}
     assert answer.text == "Hel" and not exchange.is_writing
-    assert exchange.numbers(1100) == {"kv_length": 63}
+    assert exchange.numbers(1100) == {**prompt, "kv_length": 63}
     exchange.append("l", 1, 1200)
     exchange.append("o", 4, 1400)
-    assert exchange.numbers(1400) == {"kv_length": 68, "ttft_ms": 200, "tokens_per_s": 20.0}
+    assert exchange.numbers(1400) == {**prompt, "kv_length": 68, "ttft_ms": 200, "tokens_per_s": 20.0}
     exchange.finish(9, "stop")
     assert (answer.text, answer.end, exchange.n_tokens) == ("Hello", "stop", 9)
 

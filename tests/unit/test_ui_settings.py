@@ -55,6 +55,24 @@ def test_bad_fields_name_their_problem(name, text, problem):
     assert name not in params
 
 
+def test_what_the_address_says_about_a_load():
+    assert settings.load_fields({}) == {}
+    parameters = {"context_length": "0", "pool_positions": "4096", "kv_format": "q8", "seed": "1"}
+    assert settings.load_fields(parameters) == {"context_length": 0, "pool_positions": 4096, "kv_format": "q8"}
+    assert settings.load_fields({"context_length": "many", "pool_positions": "-1", "kv_format": ""}) == {}
+
+
+def test_what_the_address_alone_says_about_a_request():
+    assert settings.request_fields({}) == {}
+    assert settings.request_fields({"reuse": "off", "top_logits": "5"}) == {"reuse": False, "top_logits": 5}
+    assert settings.request_fields({"reuse": "on", "top_logits": "x"}) == {}
+
+
+def test_overflow_is_one_of_two():
+    assert settings.overflow("drop_oldest") == "drop_oldest"
+    assert settings.overflow(None) == settings.overflow("other") == "stop"
+
+
 def test_switch():
     assert settings.is_on("1") and settings.is_on("True")
     assert not settings.is_on(None) and not settings.is_on("0") and not settings.is_on("")

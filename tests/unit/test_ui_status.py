@@ -75,6 +75,11 @@ def test_every_state_has_a_sentence(state):
     assert not status.status_line(STRINGS, state, None, False, "").startswith("status.")
 
 
+def test_size():
+    sizes = {0: "1 kB", 3100: "3 kB", 1_000_000: "1 MB", 24_400_000: "24 MB", 4_700_000_000: "4.7 GB"}
+    assert {n: status.size(n) for n in sizes} == sizes
+
+
 def test_progress_fraction():
     event = progress("compiling", 9, 18, "kernels")
     assert status.progress_fraction("loading", event, False) == 0.5
@@ -93,6 +98,8 @@ def test_numbers_line_has_what_is_known():
         "123 tokens/s",
         "first token 1.4 s",
     ]
+    assert status.numbers_line(STRINGS, {"n_new": 37, "n_reused": 0}) == ["prompt 37 new"]
+    assert status.numbers_line(STRINGS, {"n_new": 12, "n_reused": 340}) == ["prompt 12 new + 340 reused"]
     assert status.numbers_line(STRINGS, {}) == []
 
 

@@ -118,14 +118,18 @@ class Engine:
     async def _guarded(
         self, work: Coroutine[Any, Any, None], request_id: object = None, session: Session | None = None
     ) -> None:
-        """Do `work`; what it raises is reported."""
+        """Do `work`, unless its session was closed meanwhile; what it raises is reported."""
         number = session and session.number
         try:
+            if session is not None:
+                self.sessions.check_open(session)
             await work
         except ClutchError as error:
             self.report(error, request_id, number)
         except Exception as error:
             self._report_bug(error, request_id, number)
+        finally:
+            work.close()
 
     async def idle(self) -> None:
         """Wait until everything that runs, and what is still to be refused, has ended."""
@@ -288,9 +292,9 @@ class Engine:
             self.host.drop()
             self.sessions.enter(EngineState.EMPTY)
             return
-        self._gauge.show()
         for session in self.sessions:
             if session.cancellation is None and session.state is EngineState.GENERATING:
+                self._gauge.show()
                 session.lifecycle.to(EngineState.READY)
 
 

@@ -17,20 +17,16 @@ class Lane:
         sequence: of the session.
         position: of the first token to go through.
         end: no step is submitted for this position or any behind it.
-        ahead: most steps submitted and not yet taken.
         is_stopped: whether Stop was pressed; asked before every submit.
     """
 
-    def __init__(
-        self, sequence: Sequence, position: int, end: int, *, ahead: int, is_stopped: Callable[[], bool]
-    ) -> None:
+    def __init__(self, sequence: Sequence, position: int, end: int, is_stopped: Callable[[], bool]) -> None:
         self.sequence = sequence
         self.position = position
         self.n_in_flight = 0
         self.failure: Exception | None = None
         self._results: deque[StepResult] = deque()
         self._end = end
-        self._ahead = ahead
         self._is_stopped = is_stopped
 
     @property
@@ -41,12 +37,7 @@ class Lane:
     @property
     def may_submit(self) -> bool:
         """Whether its next step may be submitted now."""
-        return (
-            self.position < self._end
-            and self.failure is None
-            and self.n_in_flight + len(self._results) < self._ahead
-            and not self._is_stopped()
-        )
+        return self.position < self._end and self.failure is None and not self._is_stopped()
 
     @property
     def is_over(self) -> bool:

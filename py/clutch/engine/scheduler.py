@@ -87,7 +87,7 @@ class Scheduler:
 
     def join(self, sequence: KVSequence, position: int, end: int, is_stopped: Callable[[], bool]) -> Lane:
         """Let a session write from `position` on, up to `end`."""
-        lane = Lane(sequence, position, end, ahead=self.runner.steps_in_flight, is_stopped=is_stopped)
+        lane = Lane(sequence, position, end, is_stopped)
         self._lanes.append(lane)
         return lane
 

@@ -112,9 +112,11 @@ class SessionManager:
         turn = revived_turn(saved, file)
         session.epoch = message["epoch"]
         conversation = self._renew(session)
-        assert conversation is not None and conversation.sequence is not None
+        assert conversation is not None
         conversation.turn = turn
-        refill(conversation.sequence, saved, placement.model.runner, context_length=placement.context_length)
+        # The GPU may have been lost while the file was read.
+        if conversation.sequence is not None and self._host.placement is placement:
+            refill(conversation.sequence, saved, placement.model.runner, context_length=placement.context_length)
         self._platform.send(
             "restored",
             session=session.number,

@@ -1,6 +1,6 @@
 """The sessions that are open; there is always at least one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from clutch.engine.lifecycle import EngineState
 from clutch.engine.platform import Platform
@@ -34,12 +34,7 @@ class Sessions:
             NoSuchSession: it is not open.
         """
         if number not in self._sessions:
-            raise NoSuchSession(
-                f"There is no session {number}.",
-                hint="Open it first.",
-                session=number,
-                open_sessions=sorted(self._sessions),
-            )
+            raise _not_open(number, self._sessions)
         return self._sessions[number]
 
     @property
@@ -74,6 +69,15 @@ class Sessions:
             raise RequestError("The last session cannot be closed.", hint="Reset it instead.", session=number)
         del self._sessions[number]
 
+    def check_open(self, session: Session) -> None:
+        """Check that a session was not closed since it was asked for.
+
+        Raises:
+            NoSuchSession: it was.
+        """
+        if self._sessions.get(session.number) is not session:
+            raise _not_open(session.number, self._sessions)
+
     def enter(self, state: EngineState) -> None:
         """Bring all sessions to `state`, as far as they are not there."""
         for session in self:
@@ -89,3 +93,9 @@ class Sessions:
         shared = self._platform.shared_mark
         read: Callable[[], int] | None = None if shared is None else lambda: shared.read(number)
         return Session(self._platform, number, epoch, state, read)
+
+
+def _not_open(number: int, open_numbers: Iterable[int]) -> NoSuchSession:
+    return NoSuchSession(
+        f"There is no session {number}.", hint="Open it first.", session=number, open_sessions=sorted(open_numbers)
+    )
