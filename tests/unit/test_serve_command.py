@@ -32,7 +32,13 @@ def started(root, *arguments, **environment):
     """Run serve.py, give its first line, end it as Ctrl-C does and check that it ends quietly."""
     command = [sys.executable, root / "serve.py", "--port", "0", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env={"PATH": "/nowhere", **environment}, **pipes) as process:
+
+    def hear_interrupts():
+        # A shell starts what is to run in the background with this signal ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    environment = {"PATH": "/nowhere", **environment}
+    with subprocess.Popen(command, env=environment, preexec_fn=hear_interrupts, **pipes) as process:
         yield process.stdout.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
