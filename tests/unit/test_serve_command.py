@@ -32,13 +32,11 @@ def started(root, *arguments, **environment):
     """Run serve.py, give its first line, end it as Ctrl-C does and check that it ends quietly."""
     command = [sys.executable, root / "serve.py", "--port", "0", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
-    def hear_interrupts():
-        # A shell starts what is to run in the background with this signal ignored.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    environment = {"PATH": "/nowhere", **environment}
-    with subprocess.Popen(command, env=environment, preexec_fn=hear_interrupts, **pipes) as process:
+    # A shell starts what is to run in the background with this signal ignored, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, env={"PATH": "/nowhere", **environment}, **pipes)
+    signal.signal(signal.SIGINT, before)
+    with process:
         yield process.stdout.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
