@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.fake_device import Script
+from tests.support.fake_platform import only
 from tests.support.session_events import OTHER, QUESTION, ids, of_session
 
 
@@ -105,3 +106,23 @@ def test_a_gpu_that_may_not_be_lost_again_fails_each_of_them_at_once(new_driver)
     assert sorted(error["request_id"] for error in errors) == requests
     assert {error["code"] for error in errors} == {"E500"}
     assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
+
+
+@pytest.mark.parametrize("n_results", [1, 4, 8])
+def test_a_stopped_request_that_meets_a_lost_gpu_gives_it_up_at_once(new_driver, golden, n_results):
+    async def story():
+        script = Script(only="result")
+        driver = new_driver(script)
+        await driver.load()
+        # The stop comes while a step is waited for, and that step fails: whoever would fetch the GPU back has left
+        # before it is asked for.
+        script.act = driver.engine.sessions[0].stop_all
+        script.act_at = script.fail_at = script.n_counted + n_results
+        events = await driver.generate(max_tokens=12)
+        assert only(events, "finished")["reason"] == "abort"
+        assert [event["state"] for event in driver.of("state")][-2:] == ["lost", "empty"]
+        assert driver.engine.ledger.to_wire() == {"buffers": 0, "bytes": 0}
+        await driver.load()
+        assert only(await driver.generate(max_tokens=12), "finished")["output_ids"] == golden[1]
+
+    asyncio.run(story())

@@ -59,7 +59,7 @@ class Host:
     @property
     def is_coming_back(self) -> bool:
         """Whether a lost GPU is being replaced."""
-        return self._recovery is not None
+        return self._recovery is not None and not self._recovery.done()
 
     async def load(self, source: Source, config: EngineConfig, cancellation: Cancellation) -> None:
         """Read the model and bring it onto a GPU; every session begins anew.
@@ -88,7 +88,7 @@ class Host:
             self._lose(failure)
             self._recovery = asyncio.ensure_future(self._come_back())
         recovery = self._recovery
-        if recovery is None:
+        if recovery is None or recovery.done():
             if self.placement is None:
                 raise failure
             return
@@ -131,10 +131,7 @@ class Host:
             session.conversation = self.new_conversation(session)
 
     async def _come_back(self) -> None:
-        try:
-            await self._place(lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
-        finally:
-            self._recovery = None
+        await self._place(lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
 
     async def _place(self, state_of: Callable[[Session], EngineState]) -> None:
         """Place the model on a new device, and on another when that one is lost as well; afterwards set the states."""
