@@ -86,7 +86,7 @@ def test_a_saved_chat_goes_on_after_the_page_was_loaded_again(page, open_page):
         assert name == page.saved()[-1]
         assert page.open(TINY, temperature=0, max_tokens=24, seed=1) == "ready"
         assert page.shown() == []
-        session = page.restore(len(page.saved()) - 1)
+        session = page.restore(page.wait_saved(name))
         assert page.shown("user") == [QUESTIONS[0]]
         assert page.shown() == [stopped.text]
         [(_, restored)] = [e for e in page.events("restored") if e[1]["session"] == session]

@@ -260,6 +260,11 @@ class ClutchPage:
         """Return the names of the saved chats, oldest first."""
         return list(self.page.evaluate(_SAVED))
 
+    def wait_saved(self, name: str) -> int:
+        """Wait until the saved chat `name` is listed, which is a moment after the model is ready; return its index."""
+        self._wait(f"name => ({_SAVED})().includes(name)", name, CLICK_TIMEOUT_MS)
+        return self.saved().index(name)
+
     def restore(self, index: int) -> int:
         """Restore the saved chat at `index` of `saved()` and wait for it, or its error; return the session in view."""
         self._act("restored", lambda: self.page.evaluate(_SAVED_BUTTON, [index, "restore"]))
