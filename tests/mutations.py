@@ -249,11 +249,8 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("min(self.length, len(token_ids) - 1)", "min(self.length, len(token_ids))"),
             ("        del self.token_ids[length:]\n", ""),
             ("        del self._keys[length // PAGE_POSITIONS :]\n", ""),
-            ("            self.rewind(self.length // PAGE_POSITIONS * PAGE_POSITIONS)", "            pass"),
-            (
-                "PAGE_POSITIONS) < len(token_ids):\n            block",
-                "PAGE_POSITIONS) <= len(token_ids):\n            block",
-            ),
+            ("            self.rewind(start)\n", ""),
+            ("PAGE_POSITIONS) < len(token_ids):", "PAGE_POSITIONS) <= len(token_ids):"),
         ),
     ),
     (

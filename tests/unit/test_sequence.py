@@ -198,3 +198,15 @@ def test_gauges_by_hand():
     assert seen["utilisation"] == (16 + 4 + 4) / 48
     assert sorted(seen["cells"]) == [".", ".", ".", "0", "3", "A"]
     assert gauges(Pool(2), {})["utilisation"] is None
+
+
+def test_a_branch_is_not_found_behind_other_tokens():
+    pool = Pool(8)
+    ours, theirs, common = [1] * 16, [2] * 16, [7] * 16
+    sequence, _ = filled(pool, 0, [*ours, *common, 0])
+    sequence.begin([*theirs, 0])
+    sequence.reserve(17)
+    sequence.commit([*theirs, 0])
+    assert sequence.match([*theirs, *common, 0]) == 16
+    sequence.rewind(16)
+    assert sequence.match([*ours, *common, 0]) == 32

@@ -1,5 +1,6 @@
 """A sequence: the committed tokens of a session, the pages that hold their keys and values, and what can be reused."""
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Tokens
 
 from clutch.kv.pool import PAGE_POSITIONS, Pool
@@ -34,13 +35,8 @@ class Sequence:
         Never all of them: the last token is always computed again, because its logits are needed.
         """
         own = self._own(token_ids)
-        key, full = self._key_before(own)
-        while (page_end := full + PAGE_POSITIONS) < len(token_ids):
-            key = self.pool.index.chained(key, token_ids[full:page_end])
-            if self.pool.index.find(key) is None:
-                break
-            full = page_end
-        return max(own, full)
+        n_pages = own // PAGE_POSITIONS + sum(1 for _ in self._in_pool(own, token_ids))
+        return max(own, n_pages * PAGE_POSITIONS)
 
     def begin(self, token_ids: Tokens[int], *, reuse: bool = True) -> None:
         """Keep what `token_ids` begins with, and forget the rest; without `reuse` forget all.
@@ -54,17 +50,12 @@ class Sequence:
 
         Call it behind `begin`, and again at any time: others may have computed more.
         """
-        if self.match(token_ids) > self.length:
-            # The pool has the whole of the page that is only partly filled here.
-            self.rewind(self.length // PAGE_POSITIONS * PAGE_POSITIONS)
-        while self.length % PAGE_POSITIONS == 0 and (end := self.length + PAGE_POSITIONS) < len(token_ids):
-            block = token_ids[self.length : end]
-            key = self.pool.index.chained(self._keys[-1] if self._keys else self.pool.index.root, block)
-            page = self.pool.index.find(key)
-            if page is None:
-                return
+        for key, page in self._in_pool(self.length, token_ids):
+            # The pool has the whole of the page that may be only partly filled here.
+            start = self.length // PAGE_POSITIONS * PAGE_POSITIONS
+            self.rewind(start)
             self.table.adopt(page)
-            self.token_ids += block
+            self.token_ids += token_ids[start : start + PAGE_POSITIONS]
             self._keys.append(key)
 
     def reserve(self, n_positions: int) -> PageCopy | None:
@@ -114,6 +105,19 @@ class Sequence:
     def _own(self, token_ids: Tokens[int]) -> int:
         most = min(self.length, len(token_ids) - 1)
         return next((i for i in range(most) if self.token_ids[i] != token_ids[i]), most)
+
+    def _in_pool(self, position: int, token_ids: Tokens[int]) -> Iterator[tuple[bytes, int]]:
+        """Yield (key, page) of the full pages that the pool has of `token_ids`, from the one of `position` on.
+
+        Up to `position` they are this sequence's own tokens. Their last token is never in it, see `match`.
+        """
+        key, end = self._key_before(position)
+        while (end := end + PAGE_POSITIONS) < len(token_ids):
+            key = self.pool.index.chained(key, token_ids[end - PAGE_POSITIONS : end])
+            page = self.pool.index.find(key)
+            if page is None:
+                return
+            yield key, page
 
     def _key_before(self, position: int) -> tuple[bytes, int]:
         """Return the key of the last full page before `position`, and where that page ends."""
