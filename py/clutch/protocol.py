@@ -27,6 +27,13 @@ _WRITE_PLAIN = {} if sys.implementation.name == "micropython" else {"ensure_asci
 # Sessions are numbered 0 to MAX_SESSIONS - 1. Session 0 is always open, and is meant where a message names none.
 MAX_SESSIONS = 16
 
+# The `cells` of a `pool` event, a character a page: free; held by nobody but kept for reuse; held by one session alone,
+# by its number; shared, by the lowest number of those that hold it.
+CELL_FREE = "."
+CELL_CACHED = "-"
+CELLS_OWN = "0123456789abcdef"
+CELLS_SHARED = "ABCDEFGHIJKLMNOP"
+
 # Page -> worker.
 REQUESTS = {
     # `url` is relative to the page; without it the File beside the message is read. `pool_positions` is the room of
@@ -95,7 +102,7 @@ EVENTS = {
         "timings": (_DICT, True),
         "self_test": (_DICT, True),
     },
-    # The KV pool in pages: `cells` has a character a page, see `kv/gauges.py`; `utilisation` is None while it is empty.
+    # The KV pool in pages: `cells` has a character a page, see above; `utilisation` is None while it is empty.
     "pool": {
         "page_positions": (_INT, True),
         "total": (_INT, True),

@@ -1,16 +1,11 @@
-"""The KV pool as the page pictures it: pure functions of the last `pool` event. Imports on CPython for tests.
+"""The KV pool as the page pictures it: pure functions of the last `pool` event. Imports on CPython for tests."""
 
-`cells` has one character a page: "." free; "-" cached, held by nobody; "0" to "f" held by that session alone; "A" to
-"P" shared, by the lowest session of those that hold it.
-"""
+from clutch.protocol import CELL_CACHED, CELLS_OWN, CELLS_SHARED
 
 FREE = "free"
 CACHED = "cached"
 OWN = "own"
 SHARED = "shared"
-
-_OWN = "0123456789abcdef"
-_SHARED = "ABCDEFGHIJKLMNOP"
 
 # A session's colour, on light and on dark. Neighbours in number are far apart in hue, and every other one is lighter.
 COLOURS = (
@@ -41,11 +36,11 @@ _SMALLEST = 5
 
 def read(cell):
     """Return (FREE, CACHED, OWN or SHARED; number of the session or None) of one character."""
-    if cell in _OWN:
-        return OWN, _OWN.index(cell)
-    if cell in _SHARED:
-        return SHARED, _SHARED.index(cell)
-    return (CACHED if cell == "-" else FREE), None
+    if cell in CELLS_OWN:
+        return OWN, CELLS_OWN.index(cell)
+    if cell in CELLS_SHARED:
+        return SHARED, CELLS_SHARED.index(cell)
+    return (CACHED if cell == CELL_CACHED else FREE), None
 
 
 def layout(n_pages, width):

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clutch.kv import gauges
-from clutch.protocol import MAX_SESSIONS
+from clutch.protocol import CELLS_OWN, CELLS_SHARED, MAX_SESSIONS
 from ui import pool
 from ui.strings import load
 
@@ -33,8 +32,8 @@ def test_a_cell_says_who_holds_its_page(cell, expected):
 
 def test_every_character_of_the_engine_is_read_back():
     for session in range(MAX_SESSIONS):
-        assert pool.read(gauges._OWN[session]) == (pool.OWN, session)
-        assert pool.read(gauges._SHARED[session]) == (pool.SHARED, session)
+        assert pool.read(CELLS_OWN[session]) == (pool.OWN, session)
+        assert pool.read(CELLS_SHARED[session]) == (pool.SHARED, session)
 
 
 def test_every_session_has_a_colour_of_its_own():

@@ -1,15 +1,10 @@
-"""What the pool looks like, in numbers and as one character a page.
-
-"." free, "-" cached; "0" to "f" held by that session alone; "A" to "P" shared, by the lowest session of those.
-"""
+"""What the pool looks like, in numbers and as one character a page (`protocol.CELL_FREE` and those beside it)."""
 
 from collections.abc import Mapping
 
 from clutch.kv.pool import PAGE_POSITIONS, Pool
 from clutch.kv.table import BlockTable
-
-_OWN = "0123456789abcdef"
-_SHARED = "ABCDEFGHIJKLMNOP"
+from clutch.protocol import CELL_CACHED, CELL_FREE, CELLS_OWN, CELLS_SHARED
 
 
 def gauges(pool: Pool, tables: Mapping[int, BlockTable]) -> dict[str, object]:
@@ -19,16 +14,16 @@ def gauges(pool: Pool, tables: Mapping[int, BlockTable]) -> dict[str, object]:
         pool: of the model.
         tables: of all sessions, by number.
     """
-    cells = ["."] * pool.n_pages
+    cells = [CELL_FREE] * pool.n_pages
     for page in pool.unheld():
         if page in pool.index:
-            cells[page] = "-"
+            cells[page] = CELL_CACHED
     filled: dict[int, int] = {}
     for session, table in sorted(tables.items(), reverse=True):
         for entry, page in enumerate(table.pages):
             in_page = min(PAGE_POSITIONS, max(0, table.length - entry * PAGE_POSITIONS))
             filled[page] = max(filled.get(page, 0), in_page)
-            cells[page] = (_SHARED if pool.references(page) > 1 else _OWN)[session]
+            cells[page] = (CELLS_SHARED if pool.references(page) > 1 else CELLS_OWN)[session]
     used = pool.n_pages - pool.n_free - pool.n_cached
     return {
         "page_positions": PAGE_POSITIONS,
