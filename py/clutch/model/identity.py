@@ -1,5 +1,6 @@
 """Which model a saved session belongs to."""
 
+import asyncio
 import hashlib
 import struct
 
@@ -32,6 +33,8 @@ async def model_identity(source: Source, header_bytes: int) -> str:
     last = size_bytes - length
     if length > 0:
         # In a small file they overlap, or are all the same.
-        for offset in sorted({header_bytes + (last - header_bytes) * i // (_N_SAMPLES - 1) for i in range(_N_SAMPLES)}):
-            digest.update(await source.read(offset, length))
+        offsets = sorted({header_bytes + (last - header_bytes) * i // (_N_SAMPLES - 1) for i in range(_N_SAMPLES)})
+        # At once: each may be a round trip to a server.
+        for sample in await asyncio.gather(*(source.read(offset, length) for offset in offsets)):
+            digest.update(sample)
     return digest.hexdigest()
