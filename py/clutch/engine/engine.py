@@ -20,14 +20,12 @@ from clutch.engine.loading import Placement
 from clutch.engine.platform import Platform
 from clutch.engine.reply import Reply
 from clutch.engine.session import Session
-from clutch.engine.session_manager import SessionManager
+from clutch.engine.session_manager import Message, SessionManager
 from clutch.engine.sessions import Sessions
 from clutch.engine.work import Work
 from clutch.errors import ClutchError, DeviceLost, InternalError, RequestError
 from clutch.gpu.ledger import Ledger
 from clutch.protocol import MAX_SESSIONS
-
-Message = dict[str, Any]
 
 # The number of what no request asked for: higher than any mark.
 _NOBODY = 1 << 62
@@ -133,8 +131,12 @@ class Engine:
 
     async def idle(self) -> None:
         """Wait until everything that runs, and what is still to be refused, has ended."""
-        while tasks := self._work.tasks.union(*(session.work.tasks for session in self.sessions)):
+        while tasks := self._tasks:
             await asyncio.wait(tasks)
+
+    @property
+    def _tasks(self) -> frozenset[asyncio.Task[None]]:
+        return self._work.tasks.union(*(session.work.tasks for session in self.sessions))
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -262,8 +264,7 @@ class Engine:
         """The browser says that a GPU is gone. A running request finds out by itself, unless it needs it no more."""
         if placement is not self.host.placement:
             return
-        running = self._work.tasks.union(*(session.work.tasks for session in self.sessions))
-        if running:
+        if running := self._tasks:
             next(iter(running)).add_done_callback(lambda _: self._notice_loss(placement))
         else:
             self._work.begin(self._guarded(self._recover(placement)))
