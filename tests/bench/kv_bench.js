@@ -7,42 +7,25 @@ window.kvBench = (() => {
   // The engine's last look at the pool comes close to `ready`.
   const LAST_LOOK_MS = 100;
   const now = () => performance.now();
-  const waiters = new Set();
+  const waiters = window.newWaiters();
+  const { until } = waiters;
   const epochs = new Map();
   const pools = [];
   let worker;
   let requestId = 0;
-  let timeoutMs;
 
   function hear(message) {
     if (message.kind === "pool") pools.push(message);
-    for (const waiter of [...waiters]) waiter(message);
+    waiters.hear(message);
   }
 
   function send(kind, fields = {}) {
     worker.postMessage({ json: JSON.stringify({ kind, ...fields }) });
   }
 
-  /** @returns a promise of the next message that `accepts` takes; an error of the engine rejects it */
-  function until(accepts, what) {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => end(reject, new Error(`${what}: nothing in ${timeoutMs} ms`)), timeoutMs);
-      const waiter = (message) => {
-        if (message.kind === "error") end(reject, new Error(`${what}: ${message.code} ${message.message}`));
-        else if (accepts(message)) end(resolve, message);
-      };
-      const end = (settle, value) => {
-        clearTimeout(timer);
-        waiters.delete(waiter);
-        settle(value);
-      };
-      waiters.add(waiter);
-    });
-  }
-
   /** Starts the engine. */
-  async function start(givenTimeoutMs) {
-    timeoutMs = givenTimeoutMs;
+  async function start(timeoutMs) {
+    waiters.setTimeoutMs(timeoutMs);
     worker = new Worker("/worker/engine_worker.js", { type: "module" });
     worker.onmessage = ({ data }) => hear({ at: now(), ...JSON.parse(data.json) });
     worker.onerror = ({ message }) => hear({ kind: "error", code: "worker", message });

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page
 
-SCRIPT = Path(__file__).with_name("kv_bench.js")
+from tests.bench.stage import bring_script
+
 # Any document of the site will do; this one brings no script along.
 _DOCUMENT = "static/strings/en.json"
 
@@ -26,7 +26,7 @@ class KvClient:
     def __init__(self, page: Page, url: str, timeout_s: float) -> None:
         self._page = page
         page.goto(url + _DOCUMENT)
-        page.evaluate(SCRIPT.read_text(encoding="utf-8"))
+        bring_script(page, "kv_bench.js")
         self.adapter: Found = self._call("start", timeout_s * 1000)
         self._is_loaded = False
 

@@ -5,16 +5,14 @@ Python draws the random moments and counts; each sample is timed by `page_bench.
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from tests.bench.arguments import LifecycleJob
 from tests.bench.prompts import QUESTION, words, words_for
 from tests.bench.report import Phase, Report
-from tests.bench.stage import model_url, say, stage
+from tests.bench.stage import bring_script, model_url, say, stage
 from tests.support.page import ClutchPage
 
-SCRIPT = Path(__file__).with_name("page_bench.js")
 _PROBE_WORDS = 16
 # In decode the click comes at a random moment of so many steps after the first token.
 _DECODE_STEPS = 10
@@ -44,7 +42,7 @@ def _opened(job: LifecycleJob, page: ClutchPage, version: str) -> Report:
     state = page.open(model_url(job), timeout_ms=job.timeout_s * 1000, temperature=0, max_tokens=512)
     if state != "ready":
         raise RuntimeError(f"The model did not load: {page.error()}")
-    page.page.evaluate(SCRIPT.read_text(encoding="utf-8"))
+    bring_script(page.page, "page_bench.js")
     page.page.evaluate("ms => window.clutchBench.setTimeoutMs(ms)", job.timeout_s * 1000)
     _, capabilities = page.events("capabilities")[-1]
     _, loaded = page.events("loaded")[-1]

@@ -6,34 +6,16 @@
 window.clutchBench = (() => {
   const now = () => performance.now();
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const waiters = new Set();
+  const { until, hear, setTimeoutMs } = window.newWaiters();
   let log = [];
   let epoch = 0;
-  let timeoutMs = 300_000;
 
   document.addEventListener("clutch", ({ detail }) => {
     const message = { at: now(), ...JSON.parse(detail) };
     log.push(message);
-    for (const waiter of [...waiters]) waiter(message);
+    hear(message);
     if (message.kind === "state") epoch = Math.max(epoch, message.epoch);
   });
-
-  /** @returns a promise of the next message that `accepts` takes; an error of the engine rejects it */
-  function until(accepts, what) {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => end(reject, new Error(`${what}: nothing in ${timeoutMs} ms`)), timeoutMs);
-      const waiter = (message) => {
-        if (message.kind === "error") end(reject, new Error(`${what}: ${message.code} ${message.message}`));
-        else if (accepts(message)) end(resolve, message);
-      };
-      const end = (settle, value) => {
-        clearTimeout(timer);
-        waiters.delete(waiter);
-        settle(value);
-      };
-      waiters.add(waiter);
-    });
-  }
 
   const isNewText = (message) => message.kind === "delta" && message.token_ids.length > 0;
   const isReady = (message) => message.kind === "state" && message.state === "ready";
@@ -151,8 +133,6 @@ window.clutchBench = (() => {
   return {
     stopped,
     interrupted,
-    setTimeoutMs: (ms) => {
-      timeoutMs = ms;
-    },
+    setTimeoutMs,
   };
 })();

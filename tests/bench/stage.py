@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.bench.arguments import Job
 from tests.runner import chromium, parts
@@ -13,6 +14,7 @@ from tests.support.flags import SWIFTSHADER
 from tests.support.site import serve
 
 _OWN_GPU = "own"
+_HERE = Path(__file__).parent
 
 
 @contextmanager
@@ -27,6 +29,12 @@ def stage(job: Job) -> Iterator[tuple[Browser, str]]:
         launch(playwright, executable, adapter=adapter, extra_flags=job.chromium_flags) as browser,
     ):
         yield browser, url
+
+
+def bring_script(page: Page, name: str) -> None:
+    """Bring a script of this folder into a page, with what all of them wait with."""
+    texts = [(_HERE / part).read_text(encoding="utf-8") for part in ("waiters.js", name)]
+    page.evaluate("\n".join(texts))
 
 
 def model_url(job: Job) -> str | None:

@@ -11,6 +11,7 @@ from clutch.engine.engine import Engine
 from clutch.errors import SourceError
 from tests.support.fake_device import FakeDevice, FakeStream, Script
 from tests.support.fake_session_store import FakeSessionStore
+from tests.support.session_events import of_session
 
 
 class FakeSource:
@@ -157,7 +158,7 @@ class Driver:
 
     def of(self, kind, session=0):
         """Return the events of a kind that belong to a session, oldest first."""
-        return [event for event in self.platform.events if event["kind"] == kind and event.get("session") == session]
+        return of_session(self.platform.events, session, kind)
 
     def _number(self):
         self.n_requests += 1
