@@ -1,21 +1,15 @@
 // attention_merge.wgsl: attended = the splits of attention_partial.wgsl put together and normalised
-// shapes     sums (T, N_HEADS, SPLITS, HEAD_DIM) f32; norms (T, N_HEADS, SPLITS) of (largest, sum);
-//            attended (T, N_HEADS, HEAD_DIM) f32
-// bindings   0 sums read | 1 norms read | 2 attended read_write
-// overrides  N_HEADS, HEAD_DIM, SPLITS
+// shapes     pieces as there; attended (T, N_HEADS, HEAD_DIM) f32
+// bindings   0 pieces read | 1 attended read_write
+// constants  N_HEADS, HEAD_DIM, SPLITS
 // dispatch   (N_HEADS HEAD_DIM / 4, T): one thread four values of a head
 // needs      no features
 // reference  tests/support/kernel_reference.py: attention_merge; nmse 1e-10
 
-override N_HEADS: u32;
-override HEAD_DIM: u32;
-override SPLITS: u32;
-
 const PAGE = 16u;
 
-@group(0) @binding(0) var<storage, read> sums: array<vec4f>;
-@group(0) @binding(1) var<storage, read> norms: array<vec2f>;
-@group(0) @binding(2) var<storage, read_write> attended: array<vec4f>;
+@group(0) @binding(0) var<storage, read> pieces: array<vec4f>;
+@group(0) @binding(1) var<storage, read_write> attended: array<vec4f>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3u) {
@@ -32,14 +26,16 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 
   var largest = -3.0e38;
   for (var s = 0u; s < splits; s++) {
-    largest = max(largest, norms[first + s].x);
+    largest = max(largest, pieces[(first + s) * (vectors + 1u) + vectors].x);
   }
   var sum = vec4f();
   var norm = 0.0;
   for (var s = 0u; s < splits; s++) {
-    let weight = exp(max(norms[first + s].x - largest, -80.0));
-    sum += weight * sums[(first + s) * vectors + id.x % vectors];
-    norm += weight * norms[first + s].y;
+    let piece = (first + s) * (vectors + 1u);
+    let of_split = pieces[piece + vectors];
+    let weight = exp(max(of_split.x - largest, -80.0));
+    norm += weight * of_split.y;
+    sum += weight * pieces[piece + id.x % vectors];
   }
   attended[token * N_HEADS * vectors + id.x] = sum / norm;
 }

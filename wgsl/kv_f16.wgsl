@@ -1,21 +1,20 @@
 // kv_f16.wgsl: keys and values in half precision
 // layout     a head of a position: HEAD_DIM / 2 words, each a pair of f16
-// provides   head_words() of a head; encoded(lane, pair) -> word lane % (HEAD_DIM / 2) of the lane's head;
-//            scale_at(head), four_at(head, i): values 4 i .. 4 i + 3 of the head at that word, times its scale
-// needs      no features
+// provides   head_words() of a head; scale_at(head); eight_at(head, i): values 8 i .. 8 i + 7 of the head
+//            that begins at word `head`, before the scale
 
 fn head_words() -> u32 {
   return HEAD_DIM / 2u;
-}
-
-fn encoded(lane: u32, pair: vec2f) -> u32 {
-  return pack2x16float(pair);
 }
 
 fn scale_at(head: u32) -> f32 {
   return 1.0;
 }
 
-fn four_at(head: u32, i: u32) -> vec4f {
-  return vec4f(unpack2x16float(kv[head + 2u * i]), unpack2x16float(kv[head + 2u * i + 1u]));
+fn eight_at(head: u32, i: u32) -> array<vec4f, 2> {
+  let words = kv[head / 4u + i];
+  return array<vec4f, 2>(
+    vec4f(unpack2x16float(words.x), unpack2x16float(words.y)),
+    vec4f(unpack2x16float(words.z), unpack2x16float(words.w)),
+  );
 }

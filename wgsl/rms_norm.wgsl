@@ -1,13 +1,10 @@
 // rms_norm.wgsl: h[t] = x[t] / sqrt(mean(x[t]^2) + EPS) * gain        (Zhang & Sennrich 2019, eq. 4)
 // shapes     x, h (T, HIDDEN) f32; gain (HIDDEN) f32
 // bindings   0 x read | 1 gain read | 2 h read_write
-// overrides  HIDDEN, EPS
+// constants  HIDDEN, EPS
 // dispatch   (1, T): one workgroup a token
 // needs      workgroup memory 256 B
 // reference  tests/support/kernel_reference.py: rms_norm; nmse 1e-10
-
-override HIDDEN: u32;
-override EPS: f32;
 
 const LANES = 64u;
 

@@ -2,24 +2,25 @@
 //            Gumbel-max over what top-k, top-p and min-p keep; each of the three is a threshold on the logit, found bit
 //            by bit over the ordered bits of a float, so nothing is sorted. Random numbers are Threefry-2x32-20 (Salmon
 //            et al. 2011) of (seed; position, index): the same position draws the same numbers, however it was reached.
-// shapes     logits (S, VOCAB) f32; tokens u32 from token_offset on: the one behind the step's is written;
+//            Largest logit, log-probability and entropy come from the candidates: a greedy step never reads the logits.
+// shapes     logits (S, VOCAB) f32; candidates (S, CANDIDATES), each of a run of logits;
+//            tokens u32 from token_offset on: the one behind the step's is written;
 //            result (S, 4) words: token, log-probability f32, entropy f32 (nats, at temperature 1), its position
-// bindings   0 logits read | 1 tokens read_write | 2 result read_write
-// overrides  VOCAB, CONTEXT
+// bindings   0 logits read | 1 candidates read | 2 tokens read_write | 3 result read_write
+// constants  VOCAB, CONTEXT, CANDIDATES
 // dispatch   (1, S): one workgroup a sequence
-// needs      workgroup memory 2 KiB
+// needs      candidates; workgroup memory 6 KiB
 // reference  tests/support/kernel_reference.py: sample; equal tokens, statistics within 1e-4
-
-override VOCAB: u32;
-override CONTEXT: u32;
 
 const LANES = 256u;
 const LOWEST = -3.0e38;
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
-@group(0) @binding(1) var<storage, read_write> tokens: array<u32>;
-@group(0) @binding(2) var<storage, read_write> result: array<u32>;
+@group(0) @binding(1) var<storage, read> candidates: array<Candidate>;
+@group(0) @binding(2) var<storage, read_write> tokens: array<u32>;
+@group(0) @binding(3) var<storage, read_write> result: array<u32>;
 
+var<workgroup> of_lanes: array<Candidate, LANES>;
 var<workgroup> values: array<f32, LANES>;
 var<workgroup> indices: array<u32, LANES>;
 
@@ -44,6 +45,22 @@ fn best_of(lane: u32, mine: Best) -> Best {
     }
   }
   return Best(workgroupUniformLoad(&values[0]), workgroupUniformLoad(&indices[0]));
+}
+
+// All candidates of a sequence in one.
+fn everything(lane: u32, sequence: u32) -> Candidate {
+  var mine = NOTHING;
+  for (var i = lane; i < CANDIDATES; i += LANES) {
+    mine = joined(mine, candidates[sequence * CANDIDATES + i]);
+  }
+  of_lanes[lane] = mine;
+  for (var width = LANES / 2u; width > 0u; width /= 2u) {
+    workgroupBarrier();
+    if (lane < width) {
+      of_lanes[lane] = joined(of_lanes[lane], of_lanes[lane + width]);
+    }
+  }
+  return workgroupUniformLoad(&of_lanes[0]);
 }
 
 fn sum_of(lane: u32, mine: f32) -> f32 {
@@ -123,31 +140,25 @@ fn gumbel(seed: vec2<u32>, position: u32, index: u32) -> f32 {
 fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3u) {
   let sequence = step.sequences[group.y];
   let first = group.y * VOCAB;
-  var mine = Best(LOWEST, 0xFFFFFFFFu);
-  for (var i = lane; i < VOCAB; i += LANES) {
-    if (logits[first + i] > mine.value) {
-      mine = Best(logits[first + i], i);
-    }
-  }
-  let top = best_of(lane, mine);
+  let top = everything(lane, group.y);
   var token = top.index;
   let position = sequence.position + step.tokens_per_sequence;
 
   if (sequence.temperature > 0.0) {
     var key = 0u;
     if (sequence.top_k > 0u && sequence.top_k < VOCAB) {
-      key = threshold(lane, first, f32(sequence.top_k), top.value, 0.0);
+      key = threshold(lane, first, f32(sequence.top_k), top.largest, 0.0);
     }
     if (sequence.top_p < 1.0) {
-      let kept = mass_above(lane, first, key, top.value, sequence.temperature);
-      key = max(key, threshold(lane, first, sequence.top_p * kept, top.value, sequence.temperature));
+      let kept = mass_above(lane, first, key, top.largest, sequence.temperature);
+      key = max(key, threshold(lane, first, sequence.top_p * kept, top.largest, sequence.temperature));
     }
     var floor = LOWEST;
     if (sequence.min_p > 0.0) {
-      floor = top.value + sequence.temperature * log(sequence.min_p);
+      floor = top.largest + sequence.temperature * log(sequence.min_p);
     }
     let seed = vec2<u32>(sequence.seed_low, sequence.seed_high);
-    mine = Best(LOWEST, 0xFFFFFFFFu);
+    var mine = Best(LOWEST, 0xFFFFFFFFu);
     for (var i = lane; i < VOCAB; i += LANES) {
       let logit = logits[first + i];
       if (ordered(logit) >= key && logit >= floor) {
@@ -160,24 +171,14 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     token = best_of(lane, mine).index;
   }
 
-  var norm = 0.0;
-  var weighted = 0.0;
-  for (var i = lane; i < VOCAB; i += LANES) {
-    let below = max(logits[first + i] - top.value, -80.0);
-    norm += exp(below);
-    weighted += below * exp(below);
-  }
-  norm = sum_of(lane, norm);
-  weighted = sum_of(lane, weighted);
-
   if (lane == 0u) {
     if (position < CONTEXT) {
       tokens[sequence.token_offset + position] = token;
     }
     let out = 4u * group.y;
     result[out] = token;
-    result[out + 1u] = bitcast<u32>(logits[first + token] - top.value - log(norm));
-    result[out + 2u] = bitcast<u32>(log(norm) - weighted / norm);
+    result[out + 1u] = bitcast<u32>(logits[first + token] - top.largest - log(top.mass));
+    result[out + 2u] = bitcast<u32>(log(top.mass) - top.weighted / top.mass);
     result[out + 3u] = position;
   }
 }

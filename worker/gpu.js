@@ -9,12 +9,17 @@ const ALLOCATE_MS = 10_000;
 const COMPILE_MS = 120_000;
 const IDLE_MS = 60_000;
 
+/**
+ * @typedef {{vendor: string, architecture: string, description: string, is_fallback: boolean, subgroup_size: number}} Adapter
+ * `subgroup_size`: lanes of the smallest subgroup, 0 without subgroups
+ */
+
 export class Gpu {
   #isClosed = false;
 
   /**
    * @param {GPUDevice} device
-   * @param {{vendor: string, architecture: string, description: string, is_fallback: boolean}} adapter which GPU it is
+   * @param {Adapter} adapter which GPU it is
    */
   constructor(device, adapter) {
     this.device = device;

@@ -13,12 +13,15 @@ const DEVICE_MS = 10_000;
 const REQUIRED = {
   maxComputeInvocationsPerWorkgroup: 256,
   maxComputeWorkgroupSizeX: 256,
-  maxComputeWorkgroupStorageSize: 4096,
+  maxComputeWorkgroupStorageSize: 16384,
   maxComputeWorkgroupsPerDimension: 65535,
   maxStorageBuffersPerShaderStage: 8,
   maxStorageBufferBindingSize: 128 << 20,
   maxBufferSize: 128 << 20,
 };
+
+/** What is used where it is to be had. */
+const FEATURES = /** @type {GPUFeatureName[]} */ (["subgroups"]);
 
 /**
  * @typedef {{code: string, message: string, hint: string, data: object}} WireError
@@ -56,7 +59,8 @@ export async function openGpu() {
   const adapter = await requestAdapter();
   if (!adapter) throw named("OperationError", "the browser found no GPU it can use any more");
   const requiredLimits = Object.fromEntries(Object.keys(REQUIRED).map((limit) => [limit, adapter.limits[limit]]));
-  const opening = adapter.requestDevice({ requiredLimits });
+  const requiredFeatures = FEATURES.filter((feature) => adapter.features.has(feature));
+  const opening = adapter.requestDevice({ requiredLimits, requiredFeatures });
   const late = named("DeviceTimeout", `opening the GPU took more than ${DEVICE_MS} ms`);
   try {
     return new Gpu(await within(opening, DEVICE_MS, late), describe(adapter));
@@ -84,11 +88,12 @@ async function requestAdapter() {
 
 /**
  * @param {GPUAdapter} adapter
- * @returns {{vendor: string, architecture: string, description: string, is_fallback: boolean}}
+ * @returns {import("./gpu.js").Adapter}
  */
 function describe(adapter) {
-  const { vendor, architecture, description, isFallbackAdapter } = adapter.info;
-  return { vendor, architecture, description, is_fallback: Boolean(isFallbackAdapter) };
+  const { vendor, architecture, description, isFallbackAdapter, subgroupMinSize } = adapter.info;
+  const subgroup_size = adapter.features.has("subgroups") ? subgroupMinSize : 0;
+  return { vendor, architecture, description, is_fallback: Boolean(isFallbackAdapter), subgroup_size };
 }
 
 /**

@@ -22,11 +22,10 @@ class Bench:
     def __init__(self, page):
         self._page = page
 
-    def run_code(self, code, buffers, accesses, *, constants=None, step=None, grid=(1,)):
+    def run_code(self, code, buffers, accesses, *, step=None, grid=(1,)):
         """Return the bytes of every binding after one dispatch of `code`."""
         sent = {
             "code": code,
-            "constants": constants or {},
             "accesses": list(accesses),
             "buffers": [base64.b64encode(data).decode() for data in buffers],
             "step": base64.b64encode(step.pack()).decode() if step else None,
@@ -56,9 +55,8 @@ class Bench:
             kernel.source(ROOT / "wgsl"),
             padded,
             [access for _, access in kernel.spec.bindings],
-            constants=dict(kernel.constants),
             step=step if kernel.spec.has_step else None,
-            grid=(-(-threads // kernel.spec.workgroup_size), rows),
+            grid=(-(-threads // kernel.workgroup_size), rows),
         )
         for (name, access), before, want, have in zip(kernel.spec.bindings, padded, expected, found, strict=True):
             assert (have[-SENTINEL_BYTES:] == SENTINEL).all(), f"{name}: written behind its end"

@@ -1,15 +1,16 @@
-"""The operations on weights, in every format, at several shapes and numbers of tokens."""
+"""The operations on weights: in every format, by every product, from every source, at several shapes."""
 
-from functools import partial
+import dataclasses
 
 import numpy as np
 import pytest
 
 from clutch.formats.quants import QuantType
 from clutch.gpu.kernels import FORMATS, kernel
+from clutch.gpu.products import NORMED, PLAIN, SPLITS, Rows
 from clutch.kv.layout import F16, Q8, KVLayout
 from tests.kernels.sequences import N_PAGES, N_TOKENS, TABLE_OFFSET, THREE, block_tables
-from tests.support.kernel_reference import one
+from tests.support.kernel_reference import CANDIDATE, one
 from tests.support.numpy_quants import quantise
 
 FORMAT_TYPES = [pytest.param(quant, id=name) for quant, name in FORMATS.items()]
@@ -32,43 +33,162 @@ def activations(*shape):
     return RNG.normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("quant", FORMAT_TYPES)
-@pytest.mark.parametrize(("vocab", "hidden", "step"), [(50, 64, one(3)), (33, 96, one(3, 5)), (33, 96, THREE)])
-def test_embed(bench, quant, vocab, hidden, step):
-    tokens = RNG.integers(0, vocab, N_TOKENS, dtype=np.uint32)
-    buffers = [*weights(quant, vocab, hidden), tokens, activations(8, hidden)]
-    embed = kernel("embed", FORMATS[quant], HIDDEN=hidden)
-    bench.check(embed, buffers, step=step, threads=hidden // 32, tokens_per_workgroup=1, nmse=1e-12)
+ALONE, EIGHT = Rows(), Rows(tokens=8)
+# The software adapter's subgroups have four lanes.
+FOUR = Rows(4, 1, 32, "subgroup")
+FOUR_PAIRS = Rows(4, 2, 64, "subgroup")
+MET = Rows(16, 1, 64, "workgroup", tokens=2)
+BYTES = Rows(4, 2, 64, "subgroup", is_int8=True)
+PRODUCTS = [pytest.param(product, id=name) for name, product in list(globals().items()) if isinstance(product, Rows)]
+
+
+def multiply(bench, name, product, source, quant, shape, files=(), *, buffers, rows, columns, step, **options):
+    """Check one operation; `buffers` are those behind the weights, in binding order."""
+    of_source = {NORMED: {"EPS": 1e-5}, SPLITS: {"HEAD_DIM": 16, "SPLITS": 3}, PLAIN: {}}[source]
+    made = kernel(
+        name,
+        *product.files(FORMATS[quant], source),
+        *files,
+        **{**shape, "ROWS": rows, "COLUMNS": columns, **product.constants, **of_source},
+    )
+    if product.is_int8:
+        # Activations of eight bits: half a step of 1/127 each.
+        options["nmse"] = 3e-4
+    bench.check(made, [*weights(quant, rows, columns), *buffers], step=step, threads=product.threads(rows), **options)
 
 
 @pytest.mark.parametrize("quant", FORMAT_TYPES)
-@pytest.mark.parametrize(("rows", "columns", "tokens", "n_tokens"), [(70, 64, 1, 1), (130, 96, 8, 11), (64, 576, 8, 8)])
-def test_matmul_add(bench, quant, rows, columns, tokens, n_tokens):
-    buffers = [*weights(quant, rows, columns), activations(16, columns), activations(16, rows)]
-    matmul = kernel("matmul_add", FORMATS[quant], ROWS=rows, COLUMNS=columns, TOKENS=tokens)
-    bench.check(matmul, buffers, step=one(0, n_tokens), threads=rows, tokens_per_workgroup=tokens)
+@pytest.mark.parametrize(("rows", "first", "step"), [(50, 0, one(3)), (33, 10, THREE)])
+def test_embed(bench, quant, rows, first, step):
+    tokens = RNG.integers(0, 50, N_TOKENS, dtype=np.uint32)
+    buffers = [*weights(quant, rows, 96), tokens, activations(8, 96)]
+    embed = kernel("embed", f"format_{FORMATS[quant]}", ROWS=rows, FIRST_ROW=first, HIDDEN=96)
+    bench.check(embed, buffers, step=step, threads=3, tokens_per_workgroup=1, nmse=1e-12)
+
+
+def matmul_add(bench, product, quant, rows, columns, step, *, first=0, width=None):
+    multiply(
+        bench,
+        "matmul_add",
+        product,
+        PLAIN,
+        quant,
+        {"FIRST_ROW": first, "WIDTH": width or rows},
+        buffers=[activations(16, columns), activations(16, width or rows)],
+        rows=rows,
+        columns=columns,
+        step=step,
+        tokens_per_workgroup=product.tokens,
+    )
 
 
 @pytest.mark.parametrize("quant", FORMAT_TYPES)
-@pytest.mark.parametrize(("rows", "hidden", "tokens", "n_tokens"), [(70, 64, 1, 1), (96, 96, 8, 13)])
-def test_gate_up(bench, quant, rows, hidden, tokens, n_tokens):
-    buffers = [*weights(quant, 2 * rows, hidden), activations(16, hidden), activations(16, rows)]
-    gate_up = kernel("gate_up", FORMATS[quant], ROWS=rows, HIDDEN=hidden, TOKENS=tokens)
-    bench.check(gate_up, buffers, step=one(0, n_tokens), threads=rows, tokens_per_workgroup=tokens)
+@pytest.mark.parametrize("product", [ALONE, FOUR_PAIRS])
+def test_matmul_add_of_every_format(bench, quant, product):
+    matmul_add(bench, product, quant, 70, 96, THREE)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize(("rows", "columns", "step"), [(130, 96, one(0, 11)), (64, 576, one(0, 1))])
+def test_matmul_add_by_every_product(bench, product, rows, columns, step):
+    matmul_add(bench, product, QuantType.Q4_1, rows, columns, step)
+
+
+def test_matmul_add_of_a_slab(bench):
+    matmul_add(bench, FOUR, QuantType.Q8_0, 22, 64, one(0, 3), first=10, width=40)
+
+
+@pytest.mark.parametrize("product", [FOUR, MET, BYTES])
+def test_matmul_add_of_splits(bench, product):
+    """The output projection puts the splits of the attention together: four heads of 16, two pages in three splits."""
+    step, heads = one(20, 2), 4
+    pieces = activations(2, heads, 3, 20)
+    pieces[..., 17] = np.abs(pieces[..., 17]) + 0.1
+    multiply(
+        bench,
+        "matmul_add",
+        product,
+        SPLITS,
+        QuantType.Q8_0,
+        {"FIRST_ROW": 0, "WIDTH": 30},
+        buffers=[pieces, activations(16, 30)],
+        rows=30,
+        columns=heads * 16,
+        step=step,
+        tokens_per_workgroup=product.tokens,
+    )
+
+
+@pytest.mark.parametrize(
+    ("product", "source"), [(ALONE, PLAIN), (EIGHT, PLAIN), (FOUR, NORMED), (MET, NORMED), (BYTES, NORMED)]
+)
+def test_gate_up(bench, product, source):
+    rows, first, width = 92, 20, 70
+    multiply(
+        bench,
+        "gate_up",
+        product,
+        source,
+        QuantType.Q4_1,
+        {"FIRST_ROW": first, "WIDTH": width},
+        buffers=[activations(16, 96), activations(96), activations(16, width)],
+        rows=rows,
+        columns=96,
+        step=one(0, 13),
+        tokens_per_workgroup=product.tokens,
+    )
 
 
 def test_gate_up_of_large_gates_stays_finite(bench):
-    buffers = [*weights(QuantType.F32, 2 * 64, 64), 1e3 * activations(8, 64), activations(8, 64)]
-    gate_up = kernel("gate_up", "f32", ROWS=64, HIDDEN=64, TOKENS=1)
-    bench.check(gate_up, buffers, step=one(0, 2), threads=64, tokens_per_workgroup=1)
+    buffers = [1e3 * activations(8, 64), activations(64), activations(8, 64)]
+    shape = {"FIRST_ROW": 0, "WIDTH": 64}
+    multiply(
+        bench,
+        "gate_up",
+        ALONE,
+        PLAIN,
+        QuantType.F32,
+        shape,
+        buffers=buffers,
+        rows=128,
+        columns=64,
+        step=one(0, 2),
+        tokens_per_workgroup=1,
+    )
 
 
-@pytest.mark.parametrize("quant", FORMAT_TYPES)
-@pytest.mark.parametrize(("rows", "hidden", "step"), [(130, 64, one()), (65, 96, one(0, 6)), (65, 96, THREE)])
-def test_lm_head(bench, quant, rows, hidden, step):
-    buffers = [*weights(quant, rows, hidden), activations(8, hidden), activations(4, rows)]
-    lm_head = kernel("lm_head", FORMATS[quant], ROWS=rows, HIDDEN=hidden)
-    bench.check(lm_head, buffers, step=step, threads=rows)
+def compare_candidates(have, want):
+    have, want = (data.view(CANDIDATE) for data in (have, want))
+    assert (have["index"] == want["index"]).all()
+    for field in ("largest", "mass", "weighted"):
+        np.testing.assert_allclose(have[field], want[field], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("product", "source", "step"),
+    [(ALONE, PLAIN, THREE), (FOUR_PAIRS, NORMED, one(0, 6)), (MET, NORMED, THREE), (FOUR, NORMED, one())],
+)
+def test_lm_head(bench, product, source, step):
+    """An odd number of rows behind the first 40."""
+    if product.tokens > 1:
+        product = dataclasses.replace(product, tokens=1)
+    rows, first, vocab, before = 65, 40, 105, 2
+    n_candidates = before + product.workgroups(rows)
+    n_sequences = len(step.sequences)
+    filled = np.full(n_sequences * n_candidates * CANDIDATE.itemsize, 0x41, np.uint8)
+    multiply(
+        bench,
+        "lm_head",
+        product,
+        source,
+        QuantType.Q8_0,
+        {"FIRST_ROW": first, "VOCAB": vocab, "CANDIDATES": n_candidates, "FIRST_CANDIDATE": before},
+        buffers=[activations(8, 96), activations(96), activations(n_sequences, vocab), filled],
+        rows=rows,
+        columns=96,
+        step=step,
+        compare={"candidates": compare_candidates},
+    )
 
 
 FILL = 0x55
@@ -79,61 +199,89 @@ def at(position, n_tokens):
     return one(position, n_tokens, table_offset=TABLE_OFFSET)
 
 
-def compare_f16(have, want, head_dim):
+def compare_f16(have, want):
     is_written = want.view(np.uint16) != FILL * 257
     assert (have.view(np.uint16)[~is_written] == FILL * 257).all()
     have, want = (data.view(np.float16)[is_written].astype(np.float64) for data in (have, want))
     assert ((have - want) ** 2).mean() <= 1e-6 * (want**2).mean()
 
 
-def compare_q8(have, want, head_dim):
-    """Compare heads of bytes and a scale; a byte may differ by one where a value lies in the middle of two."""
-    have, want = (data.reshape(-1, head_dim + 4) for data in (have, want))
-    is_written = (want != FILL).any(axis=1)
-    assert (have[~is_written] == FILL).all()
-    scales, values = (
-        [np.ascontiguousarray(data[is_written][:, part]).view(kind) for data in (have, want)]
-        for part, kind in ((slice(head_dim, None), np.float32), (slice(head_dim), np.int8))
-    )
-    np.testing.assert_allclose(*scales, rtol=1e-6, atol=1e-6)
-    difference = np.abs(values[0].astype(int) - values[1])
-    assert difference.max() <= 1
-    assert difference.mean() < 0.01
-
-
-KV = [
-    *(pytest.param(quant, F16, compare_f16, id=f"{name}-f16") for quant, name in FORMATS.items()),
-    pytest.param(QuantType.F32, Q8, compare_q8, id="f32-q8"),
-]
-SHAPES = [  # hidden, heads, KV heads, head size, tokens a thread, step
-    (64, 4, 2, 16, 1, at(0, 1)),
-    (96, 3, 1, 32, 8, at(13, 21)),
-    (576, 9, 3, 64, 1, at(31, 1)),
-    (64, 2, 2, 128, 8, at(5, 4)),
-    (64, 4, 2, 16, 8, THREE),
+QKV = [  # product, source, heads, KV heads, head size, columns, step
+    (ALONE, PLAIN, 4, 2, 16, 64, at(0, 1)),
+    (EIGHT, PLAIN, 3, 1, 32, 96, at(13, 21)),
+    (EIGHT, PLAIN, 4, 2, 16, 64, THREE),
+    (FOUR, NORMED, 9, 3, 64, 576, at(31, 1)),
+    (FOUR_PAIRS, NORMED, 2, 2, 128, 64, at(5, 4)),
+    (MET, NORMED, 4, 2, 16, 64, THREE),
+    (BYTES, NORMED, 4, 2, 16, 64, THREE),
 ]
 
 
-@pytest.mark.parametrize(("quant", "kv", "compare"), KV)
-@pytest.mark.parametrize(("hidden", "heads", "kv_heads", "head_dim", "tokens", "step"), SHAPES)
-def test_qkv(bench, quant, kv, compare, hidden, heads, kv_heads, head_dim, tokens, step):
-    context, rows = 64, (heads + 2 * kv_heads) * head_dim
+@pytest.mark.parametrize(("product", "source", "heads", "kv_heads", "head_dim", "columns", "step"), QKV)
+def test_qkv(bench, product, source, heads, kv_heads, head_dim, columns, step):
+    # The roundings of bytes and of halves cannot be told apart.
+    keep = "f32" if product.is_int8 else "f16"
+    qkv(bench, keep, product, source, heads, kv_heads, head_dim, columns, step)
+
+
+def test_qkv_beside_the_cache(bench):
+    qkv(bench, "f32", FOUR, NORMED, 3, 1, 32, 96, THREE)
+
+
+def test_qkv_of_a_slab(bench):
+    """The last head of q, and the keys."""
+    qkv(bench, "f16", FOUR, NORMED, 4, 2, 16, 64, THREE, first=48, rows=48)
+
+
+def qkv(bench, keep, product, source, heads, kv_heads, head_dim, columns, step, *, first=0, rows=None):
+    context, every = 64, (heads + 2 * kv_heads) * head_dim
     angles = RNG.uniform(0, 6.28, (context, head_dim // 2))
-    buffers = [
-        *weights(quant, rows, hidden),
-        activations(24, hidden),
-        np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32),
-        block_tables(RNG),
-        activations(24, heads * head_dim),
-        np.full(N_PAGES * KVLayout(kv, kv_heads, head_dim).page_bytes, FILL, np.uint8),
-    ]
-    shape = {"HIDDEN": hidden, "N_HEADS": heads, "N_KV_HEADS": kv_heads, "HEAD_DIM": head_dim}
-    bench.check(
-        kernel("qkv", FORMATS[quant], kv, **shape, TOKENS=tokens),
-        buffers,
+    n_bytes = N_PAGES * KVLayout(F16, kv_heads, head_dim).page_bytes
+    multiply(
+        bench,
+        "qkv",
+        product,
+        source,
+        QuantType.Q8_0,
+        {"FIRST_ROW": first, "N_HEADS": heads, "N_KV_HEADS": kv_heads, "HEAD_DIM": head_dim},
+        [f"keep_{keep}"],
+        buffers=[
+            activations(24, columns),
+            activations(columns + every),
+            np.stack([np.cos(angles), np.sin(angles)], axis=-1).astype(np.float32),
+            block_tables(RNG),
+            activations(24, heads * head_dim),
+            np.full(n_bytes, FILL, np.uint8) if keep == "f16" else activations(24, 2, kv_heads, head_dim),
+        ],
+        rows=rows or every,
+        columns=columns,
         step=step,
-        threads=rows // 2,
-        tokens_per_workgroup=tokens,
+        tokens_per_workgroup=product.tokens,
+        compare={"kv": compare_f16} if keep == "f16" else {},
         nmse=1e-6,
-        compare={"kv": partial(compare, head_dim=head_dim)},
     )
+
+
+@pytest.mark.parametrize(("kv_heads", "head_dim", "step"), [(2, 16, THREE), (3, 64, at(13, 21))])
+def test_kv_store_q8(bench, kv_heads, head_dim, step):
+    def compare(have, want):
+        """Compare heads of bytes and a scale; a byte may differ by one where a value lies in the middle of two."""
+        have, want = (data.reshape(-1, head_dim + 4) for data in (have, want))
+        is_written = (want != FILL).any(axis=1)
+        assert (have[~is_written] == FILL).all()
+        scales, values = (
+            [np.ascontiguousarray(data[is_written][:, part]).view(kind) for data in (have, want)]
+            for part, kind in ((slice(head_dim, None), np.float32), (slice(head_dim), np.int8))
+        )
+        np.testing.assert_allclose(*scales, rtol=1e-6, atol=1e-6)
+        difference = np.abs(values[0].astype(int) - values[1])
+        assert difference.max() <= 1
+        assert difference.mean() < 0.01
+
+    buffers = [
+        activations(24, 2, kv_heads, head_dim),
+        block_tables(RNG),
+        np.full(N_PAGES * KVLayout(Q8, kv_heads, head_dim).page_bytes, FILL, np.uint8),
+    ]
+    store = kernel("kv_store_q8", N_KV_HEADS=kv_heads, HEAD_DIM=head_dim)
+    bench.check(store, buffers, step=step, threads=2 * kv_heads, tokens_per_workgroup=1, compare={"kv": compare})

@@ -7,7 +7,7 @@ from clutch.gpu.kernels import kernel
 from tests.kernels.conftest import ROOT
 from tests.kernels.sequences import N_TOKENS, THREE
 from tests.support import kernel_reference
-from tests.support.kernel_reference import one
+from tests.support.kernel_reference import CANDIDATE, candidate_of, one
 
 VOCAB, CONTEXT = 613, 40
 RNG = np.random.default_rng(13)
@@ -23,22 +23,29 @@ SETTINGS = {
 }
 
 
+def candidates_of(logits, run=7):
+    """Return what lm_head leaves for runs of so many logits."""
+    rows = [[candidate_of(row[i : i + run], i) for i in range(0, VOCAB, run)] for row in logits]
+    return np.array(rows, CANDIDATE)
+
+
 def sampled(bench, logits, step):
     """Return the token of each sequence, after comparing results and what is written with the definition."""
-    sample = kernel("sample", VOCAB=VOCAB, CONTEXT=CONTEXT)
-    buffers = [logits, np.full(N_TOKENS, 123_456, np.uint32), np.zeros(4 * len(step.sequences), np.uint32)]
+    candidates = candidates_of(logits.reshape(-1, VOCAB))
+    sample = kernel("sample", VOCAB=VOCAB, CONTEXT=CONTEXT, CANDIDATES=candidates.shape[1])
+    tokens = np.full(N_TOKENS, 123_456, np.uint32)
+    buffers = [logits, candidates, tokens, np.zeros(4 * len(step.sequences), np.uint32)]
     expected = [data.copy().reshape(-1).view(np.uint8) for data in buffers]
     kernel_reference.compute(sample, expected, step)
     found = bench.run_code(
         sample.source(ROOT / "wgsl"),
         [data.reshape(-1).view(np.uint8) for data in buffers],
         [access for _, access in sample.spec.bindings],
-        constants=dict(sample.constants),
         step=step,
         grid=(1, len(step.sequences)),
     )
-    assert (found[1] == expected[1]).all()
-    want, have = (data[2].view(np.uint32).reshape(-1, 4) for data in (expected, found))
+    assert (found[2] == expected[2]).all()
+    want, have = (data[3].view(np.uint32).reshape(-1, 4) for data in (expected, found))
     assert (have[:, [0, 3]] == want[:, [0, 3]]).all()
     statistics = [np.ascontiguousarray(words[:, 1:3]).view(np.float32) for words in (have, want)]
     np.testing.assert_allclose(*statistics, atol=1e-4)

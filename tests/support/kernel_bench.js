@@ -15,7 +15,7 @@ window.kernelBench = (() => {
   async function open() {
     let adapter = null;
     for (let i = 0; i < 10 && !adapter; i++) adapter = await navigator.gpu.requestAdapter();
-    device = await adapter.requestDevice();
+    device = await adapter.requestDevice({ requiredFeatures: ["subgroups"].filter((name) => adapter.features.has(name)) });
     return { vendor: adapter.info.vendor, architecture: adapter.info.architecture };
   }
 
@@ -32,13 +32,13 @@ window.kernelBench = (() => {
   }
 
   /** @returns the bytes of every binding afterwards */
-  async function run({ code, constants, accesses, buffers, step, grid }) {
+  async function run({ code, accesses, buffers, step, grid }) {
     device.pushErrorScope("validation");
     const layouts = [layoutOf(accesses.map((access) => ({ type: TYPES[access] })))];
     if (step) layouts.push(layoutOf([{ type: "uniform", hasDynamicOffset: true, minBindingSize: SLOT_BYTES }]));
     const pipeline = await device.createComputePipelineAsync({
       layout: device.createPipelineLayout({ bindGroupLayouts: layouts }),
-      compute: { module: device.createShaderModule({ code }), entryPoint: "main", constants },
+      compute: { module: device.createShaderModule({ code }), entryPoint: "main" },
     });
     const made = buffers.map((text, i) =>
       bufferOf(decode(text), accesses[i] === "uniform" ? GPUBufferUsage.UNIFORM : GPUBufferUsage.STORAGE),

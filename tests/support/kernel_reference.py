@@ -95,18 +95,34 @@ def dequantised(b, fmt, rows, columns):
     return weights.astype(np.float32).reshape(rows, columns)
 
 
-def embed(b, c, fmt, step):
-    hidden = c["HIDDEN"]
-    vocab = len(b["quants"]) // {"q4_1": 16, "q8_0": 32, "f32": 128}[fmt] * 32 // hidden
-    ids = [b["tokens"].view(np.uint32)[s.token_offset + position] for s, position in step.tokens()]
-    f32(b["x"], step.n_tokens, hidden)[:] = dequantised(b, fmt, vocab, hidden)[ids]
+def embed(b, c, step, files):
+    hidden, rows, first = c["HIDDEN"], c["ROWS"], c["FIRST_ROW"]
+    weights, x = dequantised(b, files["format"], rows, hidden), f32(b["x"], step.n_tokens, hidden)
+    for t, (sequence, position) in enumerate(step.tokens()):
+        row = int(b["tokens"].view(np.uint32)[sequence.token_offset + position]) - first
+        if 0 <= row < rows:
+            x[t] = weights[row]
 
 
-def rms_norm(b, c, fmt, step):
+def _normed(x, gain, eps):
+    return x / np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(eps)) * gain
+
+
+def rms_norm(b, c, step, files):
     shape = step.n_tokens, c["HIDDEN"]
-    x = f32(b["x"], *shape)
-    scale = 1 / np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(c["EPS"]))
-    f32(b["h"], *shape)[:] = x * scale * f32(b["gain"], c["HIDDEN"])
+    f32(b["h"], *shape)[:] = _normed(f32(b["x"], *shape), f32(b["gain"], c["HIDDEN"]), c["EPS"])
+
+
+def _products(b, c, step, files):
+    """Return (tokens, ROWS): the activations, as their source gives them, times a slab of weights."""
+    shape = step.n_tokens, c["COLUMNS"]
+    if files["source"] == "splits":
+        x = _merged(f32(b["x"], *_pieces_shape(c, step)), c, step).reshape(shape)
+    else:
+        x = f32(b["x"], *shape)
+    if files["source"] == "normed":
+        x = _normed(x, f32(b["gain"], c["COLUMNS"]), c["EPS"])
+    return x @ dequantised(b, files["format"], c["ROWS"], c["COLUMNS"]).T
 
 
 def _page_of(b, sequence, position):
@@ -121,9 +137,9 @@ class F16Cache:
         n_pages = len(b["kv"]) // (2 * PAGE * width * 2)
         self._kv = b["kv"][: n_pages * 2 * PAGE * width * 2].view(np.float16).reshape(n_pages, 2, PAGE, width)
 
-    def store(self, page, half, offset, row):
-        """Keep the keys (half 0) or values (1) of a position."""
-        self._kv[page, half, offset] = row
+    def store(self, page, half, offset, row, columns=slice(None)):
+        """Keep the keys (half 0) or values (1) of a position, or some columns of them."""
+        self._kv[page, half, offset, columns] = row
 
     def load(self, page, half):
         """Return the 16 rows of a page."""
@@ -157,22 +173,43 @@ class Q8Cache:
 CACHES = {"f16": F16Cache, "q8": Q8Cache}
 
 
-def qkv(b, c, fmt, step, kv="f16"):
+def qkv(b, c, step, files):
     n, head_dim = step.n_tokens, c["HEAD_DIM"]
     q_size, kv_size = c["N_HEADS"] * head_dim, c["N_KV_HEADS"] * head_dim
-    y = f32(b["h"], n, c["HIDDEN"]) @ dequantised(b, fmt, q_size + 2 * kv_size, c["HIDDEN"]).T
+    first, rows = c["FIRST_ROW"], c["ROWS"]
+    biases = f32(b["gain"], c["COLUMNS"] + q_size + 2 * kv_size)[c["COLUMNS"] :]
+    y = np.full((n, q_size + 2 * kv_size), np.nan, np.float32)
+    y[:, first : first + rows] = _products(b, c, step, files) + biases[first : first + rows]
     positions = [position for _, position in step.tokens()]
     context = len(b["rope"]) // (head_dim * 4)
     turns = f32(b["rope"], context, head_dim // 2, 2)[positions][:, None]
     pairs = y[:, : q_size + kv_size].reshape(n, -1, head_dim // 2, 2)
     even, odd, cos, sin = pairs[..., 0], pairs[..., 1], turns[..., 0], turns[..., 1]
     turned = np.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1).reshape(n, -1)
-    f32(b["q"], n, q_size)[:] = turned[:, :q_size]
-    cache = CACHES[kv](b, c)
+    every = np.hstack([turned, y[:, q_size + kv_size :]])
+    q, q_end = f32(b["q"], n, q_size), min(first + rows, q_size)
+    q[:, first:q_end] = every[:, first:q_end]
+    cache = None if files["keep"] == "f32" else F16Cache(b, c)
     for t, (sequence, position) in enumerate(step.tokens()):
-        page = _page_of(b, sequence, position)
-        cache.store(page, 0, position % PAGE, turned[t, q_size:])
-        cache.store(page, 1, position % PAGE, y[t, q_size + kv_size :])
+        for half in (0, 1):
+            start = q_size + half * kv_size
+            # A slab holds whole heads or none.
+            low, high = max(first, start), min(first + rows, start + kv_size)
+            if low >= high:
+                continue
+            row, here = every[t, low:high], slice(low - start, high - start)
+            if cache is None:
+                f32(b["kv"], n, 2, kv_size)[t, half, here] = row
+            else:
+                cache.store(_page_of(b, sequence, position), half, position % PAGE, row, here)
+
+
+def kv_store_q8(b, c, step, files):
+    fresh = f32(b["fresh"], step.n_tokens, 2, c["N_KV_HEADS"] * c["HEAD_DIM"])
+    cache = Q8Cache(b, c)
+    for t, (sequence, position) in enumerate(step.tokens()):
+        for half in (0, 1):
+            cache.store(_page_of(b, sequence, position), half, position % PAGE, fresh[t, half])
 
 
 def _splits(c, length):
@@ -183,12 +220,15 @@ def _splits(c, length):
         yield split, split * pages_per_split * PAGE, min(length, (split + 1) * pages_per_split * PAGE)
 
 
-def attention_partial(b, c, fmt, step, kv="f16"):
-    n, heads, head_dim = step.n_tokens, c["N_HEADS"], c["HEAD_DIM"]
-    q = f32(b["q"], n, heads, head_dim)
-    sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
-    norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
-    cache = CACHES[kv](b, c)
+def _pieces_shape(c, step):
+    return step.n_tokens, c.get("N_HEADS") or c["COLUMNS"] // c["HEAD_DIM"], c["SPLITS"], c["HEAD_DIM"] + 4
+
+
+def attention_partial(b, c, step, files):
+    heads, head_dim = c["N_HEADS"], c["HEAD_DIM"]
+    q = f32(b["q"], step.n_tokens, heads, head_dim)
+    pieces = f32(b["pieces"], *_pieces_shape(c, step))
+    cache = CACHES[files["kv"]](b, c)
     for t, (sequence, position) in enumerate(step.tokens()):
         pages = [_page_of(b, sequence, first) for first in range(0, position + 1, PAGE)]
         keys, values = (
@@ -200,42 +240,65 @@ def attention_partial(b, c, fmt, step, kv="f16"):
             for split, start, end in _splits(c, position + 1):
                 scores = keys[start:end, kv_head] @ q[t, head] / np.sqrt(np.float32(head_dim))
                 weights = np.exp(scores - scores.max())
-                sums[t, head, split] = weights @ values[start:end, kv_head]
-                norms[t, head, split] = scores.max(), weights.sum()
+                pieces[t, head, split, :head_dim] = weights @ values[start:end, kv_head]
+                pieces[t, head, split, head_dim:] = scores.max(), weights.sum(), 0, 0
 
 
-def attention_merge(b, c, fmt, step):
-    n, heads, head_dim = step.n_tokens, c["N_HEADS"], c["HEAD_DIM"]
-    sums = f32(b["sums"], n, heads, c["SPLITS"], head_dim)
-    norms = f32(b["norms"], n, heads, c["SPLITS"], 2)
-    attended = f32(b["attended"], n, heads, head_dim)
+attention_split = attention_partial
+
+
+def _merged(pieces, c, step):
+    head_dim = c["HEAD_DIM"]
+    attended = np.empty((*pieces.shape[:2], head_dim), np.float32)
     for t, (_, position) in enumerate(step.tokens()):
         used = len(list(_splits(c, position + 1)))
-        largest = norms[t, :, :used, 0].max(axis=1, keepdims=True)
-        weights = np.exp(norms[t, :, :used, 0] - largest)
-        total = (weights * norms[t, :, :used, 1]).sum(axis=1, keepdims=True)
-        attended[t] = np.einsum("hs,hsd->hd", weights, sums[t, :, :used]) / total
+        largest = pieces[t, :, :used, head_dim].max(axis=1, keepdims=True)
+        weights = np.exp(pieces[t, :, :used, head_dim] - largest)
+        total = (weights * pieces[t, :, :used, head_dim + 1]).sum(axis=1, keepdims=True)
+        attended[t] = np.einsum("hs,hsd->hd", weights, pieces[t, :, :used, :head_dim]) / total
+    return attended
 
 
-def matmul_add(b, c, fmt, step):
-    weights = dequantised(b, fmt, c["ROWS"], c["COLUMNS"])
-    f32(b["y"], step.n_tokens, c["ROWS"])[:] += f32(b["x"], step.n_tokens, c["COLUMNS"]) @ weights.T
+def attention_merge(b, c, step, files):
+    pieces = f32(b["pieces"], *_pieces_shape(c, step))
+    f32(b["attended"], step.n_tokens, c["N_HEADS"], c["HEAD_DIM"])[:] = _merged(pieces, c, step)
 
 
-def gate_up(b, c, fmt, step):
-    weights = dequantised(b, fmt, 2 * c["ROWS"], c["HIDDEN"])
-    y = f32(b["h"], step.n_tokens, c["HIDDEN"]) @ weights.T
+def matmul_add(b, c, step, files):
+    y = f32(b["y"], step.n_tokens, c["WIDTH"])
+    y[:, c["FIRST_ROW"] : c["FIRST_ROW"] + c["ROWS"]] += _products(b, c, step, files)
+
+
+def gate_up(b, c, step, files):
+    y = _products(b, c, step, files)
     gate, up = y[:, 0::2], y[:, 1::2]
-    f32(b["y"], step.n_tokens, c["ROWS"])[:] = gate / (1 + np.exp(np.minimum(-gate, 80))) * up
+    first = c["FIRST_ROW"] // 2
+    out = f32(b["y"], step.n_tokens, c["WIDTH"])[:, first : first + c["ROWS"] // 2]
+    out[:] = gate / (1 + np.exp(np.minimum(-gate, 80))) * up
 
 
-def lm_head(b, c, fmt, step):
-    count = step.tokens_per_sequence
-    last = f32(b["h"], step.n_tokens, c["HIDDEN"])[count - 1 :: count]
-    f32(b["logits"], len(last), c["ROWS"])[:] = last @ dequantised(b, fmt, c["ROWS"], c["HIDDEN"]).T
+CANDIDATE = np.dtype([("largest", "f4"), ("index", "u4"), ("mass", "f4"), ("weighted", "f4")])
 
 
-def sample(b, c, fmt, step):
+def candidate_of(logits, first):
+    """Return what a run of logits, which begins at index `first`, comes down to."""
+    below = logits - logits.max()
+    mass = np.exp(below)
+    return logits.max(), first + logits.argmax(), mass.sum(), (below * mass).sum()
+
+
+def lm_head(b, c, step, files):
+    count, first, rows = step.tokens_per_sequence, c["FIRST_ROW"], c["ROWS"]
+    logits = _products(b, c, step, files)[count - 1 :: count]
+    f32(b["logits"], len(logits), c["VOCAB"])[:, first : first + rows] = logits
+    candidates = b["candidates"].view(CANDIDATE)[: len(logits) * c["CANDIDATES"]].reshape(len(logits), -1)
+    rows_each = 2 * c["PAIRS"] * c["WORKGROUP"] // c["LANES"]
+    for i, start in enumerate(range(0, rows, rows_each), c["FIRST_CANDIDATE"]):
+        for row, run in zip(candidates, logits[:, start : start + rows_each], strict=True):
+            row[i] = candidate_of(run, first + start)
+
+
+def sample(b, c, step, files):
     for i, sequence in enumerate(step.sequences):
         logits = f32(b["logits"], len(step.sequences), c["VOCAB"])[i].tolist()
         position = sequence.position + step.tokens_per_sequence
@@ -254,7 +317,7 @@ def _repack(b, block_bytes, write):
     write(blocks, (rows * stride + offset) * blocks_per_row + np.arange(n_blocks) % blocks_per_row)
 
 
-def repack_q4_1(b, c, fmt, step):
+def repack_q4_1(b, c, step, files):
     def write(blocks, to):
         _blocks(b["scales"], 4)[to] = blocks[:, :4]
         _blocks(b["quants"], 16)[to] = blocks[:, 4:]
@@ -262,7 +325,7 @@ def repack_q4_1(b, c, fmt, step):
     _repack(b, 20, write)
 
 
-def repack_q8_0(b, c, fmt, step):
+def repack_q8_0(b, c, step, files):
     def write(blocks, to):
         _blocks(b["scales"], 4)[to] = np.hstack([blocks[:, :2], np.zeros((len(blocks), 2), np.uint8)])
         _blocks(b["quants"], 32)[to] = blocks[:, 2:]
@@ -270,7 +333,7 @@ def repack_q8_0(b, c, fmt, step):
     _repack(b, 34, write)
 
 
-def repack_f32(b, c, fmt, step):
+def repack_f32(b, c, step, files):
     def write(blocks, to):
         _blocks(b["quants"], 128)[to] = blocks
 
@@ -287,6 +350,7 @@ REFERENCES = {
         embed,
         rms_norm,
         qkv,
+        kv_store_q8,
         attention_partial,
         attention_merge,
         matmul_add,
@@ -297,11 +361,12 @@ REFERENCES = {
         repack_q8_0,
         repack_f32,
     )
-}
+} | {"attention_split": attention_split}
 
 
 def compute(kernel, buffers, step):
     """Run the reference of a `clutch.gpu.kernels.Kernel` on byte arrays in binding order."""
     named = {name: data for (name, _), data in zip(kernel.spec.bindings, buffers, strict=True)}
-    completion = {"kv": kernel.kv} if kernel.kv else {}
-    REFERENCES[kernel.spec.name](named, dict(kernel.constants), kernel.format, step, **completion)
+    # By kind: format_q4_1 -> {"format": "q4_1"}
+    files = dict(file.split("_", 1) for file in kernel.files if "_" in file)
+    REFERENCES[kernel.spec.name](named, dict(kernel.constants), step, files)

@@ -7,15 +7,37 @@ import pytest
 
 from clutch.config import KV_FORMATS
 from clutch.formats.quants import SUPPORTED
-from clutch.gpu.kernels import FORMATS, KERNELS, UNIFORM, WRITE, Kernel, format_name
+from clutch.gpu.kernels import COMPLETIONS, FORMATS, KERNELS, UNIFORM, WRITE, format_name, kernel
 from clutch.gpu.step import HEADER_BYTES, HEADER_FIELDS, MAX_SEQUENCES, SEQUENCE_BYTES, SEQUENCE_FIELDS
 from tests.support.kernel_reference import REFERENCES
 
 WGSL = Path(__file__).parents[2] / "wgsl"
-FORMAT_FILES = {path.stem for path in WGSL.glob("format_*.wgsl")}
-KV_FILES = {path.stem for path in WGSL.glob("kv_*.wgsl")}
-COMPLETIONS = FORMAT_FILES | KV_FILES | {"step"}
-NAMES = sorted(path.stem for path in WGSL.glob("*.wgsl") if path.stem not in COMPLETIONS)
+FILES = sorted(path.stem for path in WGSL.glob("*.wgsl"))
+# A file that brings functions to other files, and no binding but what these say.
+KINDS = {
+    "format": {},
+    "blocks": {},
+    "source": {(0, 2, "read", "x")},
+    "activations": {},
+    "lanes": {},
+    "product": {},
+    "keep": {},
+    "kv": {},
+    "candidate": {},
+    "step": {(1, 0, UNIFORM, "step")},
+}
+
+
+def kind_of(name):
+    return name.partition("_")[0]
+
+
+COMPLETING = [name for name in FILES if kind_of(name) in KINDS and name not in KERNELS]
+NAMES = [name for name in FILES if name not in COMPLETING]
+
+
+def files_of(kind):
+    return {name for name in COMPLETING if kind_of(name) == kind}
 
 
 def text_of(name):
@@ -45,9 +67,10 @@ def declared_bindings(name):
 
 def test_the_registry_lists_every_file():
     assert sorted(KERNELS) == NAMES
-    assert {f"format_{name}" for name in FORMATS.values()} == FORMAT_FILES
+    assert {f"format_{name}" for name in FORMATS.values()} == files_of("format")
     assert {f"repack_{name}" for name in FORMATS.values()} <= set(NAMES)
-    assert {f"kv_{name}" for name in KV_FORMATS} == KV_FILES
+    assert {f"kv_{name}" for name in KV_FORMATS} == files_of("kv")
+    assert set(COMPLETIONS) <= set(COMPLETING)
     assert sorted(REFERENCES) == NAMES
 
 
@@ -61,15 +84,26 @@ def test_bindings(name):
     spec = KERNELS[name]
     in_header = [tuple(part.split()) for part in header_of(name)["bindings"].split(" | ")]
     assert in_header == [(str(i), binding, access) for i, (binding, access) in enumerate(spec.bindings)]
-    assert declared_bindings(name) == [(0, i, access, binding) for i, (binding, access) in enumerate(spec.bindings)]
+    by_others = {binding for kind in spec.completed_by if kind != "step" for binding in KINDS[kind]}
+    declared = sorted({*declared_bindings(name), *by_others})
+    assert declared == [(0, i, access, binding) for i, (binding, access) in enumerate(spec.bindings)]
     assert any(access == WRITE for _, access in spec.bindings)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_overrides(name):
-    overrides = re.findall(r"^override (\w+): ", text_of(name), re.M)
-    assert tuple(overrides) == KERNELS[name].overrides
-    assert ", ".join(overrides) == header_of(name).get("overrides", "")
+def completed_by(name):
+    return KERNELS[name].completed_by if name in KERNELS else ()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_constants(name):
+    """The header names what the text, or the product that it leaves the sums to, uses and does not declare."""
+    constants = KERNELS[name].constants if name in KERNELS else COMPLETIONS.get(name, ())
+    assert ", ".join(constants) == header_of(name).get("constants", "")
+    texts = [text_of(name), text_of("product_rows") if "product" in completed_by(name) else ""]
+    code = "\n".join(line.partition("//")[0] for text in texts for line in text.splitlines())
+    for constant in constants:
+        assert re.search(rf"\b{constant}\b", code)
+        assert not re.search(rf"^\s*(const|override) {constant}\b", code, re.M)
 
 
 def struct_of(name, struct):
@@ -90,51 +124,87 @@ def test_step_uniform():
     assert struct_of("step", "Sequence") == [*fields, (f"size({padded_bytes})", *last[1:])]
 
 
+WHAT_A_KIND_IS_CALLED_FOR = {
+    "format": r"\bdequantise\(|\bfn finish\(",
+    "product": r"\bfn finish\(",
+    "source": r"\bfn source_of\(",
+    "activations": r"\bfn source_of\(",
+    "lanes": r"\bfn source_of\(",
+    "keep": r"\bkeep\(",
+    "kv": r"\beight_at\(",
+    "candidate": r"\bCandidate\b",
+    "step": r"\bstep\.",
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_workgroup_size_completions_and_reference(name):
     spec, text, header = KERNELS[name], text_of(name), header_of(name)
-    (size,) = re.findall(r"@workgroup_size\((\d+)\)\nfn main\(", text)
-    assert int(size) == spec.workgroup_size
-    assert ("dequantise(" in text) == spec.has_format == ("a weight format" in header["needs"])
-    assert ("head_words(" in text) == spec.has_kv == ("a KV format" in header["needs"])
-    assert ("step." in text) == spec.has_step
+    sizes = re.findall(r"@workgroup_size\((\w+)\)\nfn main\(", text)
+    assert sizes == ([] if "product" in spec.completed_by else [str(spec.workgroup_size or "WORKGROUP")])
+    for kind, used in WHAT_A_KIND_IS_CALLED_FOR.items():
+        assert bool(re.search(used, text)) == (kind in spec.completed_by), kind
+    for kind, need in (("product", "a product"), ("format", "a weight format"), ("kv", "a KV format")):
+        assert (need in header["needs"]) == (kind in spec.completed_by), kind
     assert f"tests/support/kernel_reference.py: {name};" in header["reference"]
     assert {"title", "shapes", "bindings", "dispatch", "needs", "reference"} <= set(header)
     assert header["title"].startswith(f"{name}.wgsl: ")
 
 
 PROVIDED = {
-    "format": ["fn dequantise(block: u32) -> array<vec4f, 8> {"],
+    "format_f32": ["fn dequantise(block: u32) -> array<vec4f, 8> {"],
+    "format": ["const HAS_MIN", "fn block_at(block: u32) -> Block {"],
+    "blocks": ["struct Block {", "fn dequantise(block: u32) -> array<vec4f, 8> {"],
+    "source": [
+        "fn value_at(item: u32, i: u32) -> vec4f {",
+        "fn gained(i: u32, value: vec4f) -> vec4f {",
+        "fn keep_squares(thread: u32, t: u32, sum: f32) {",
+        "fn scale_of(t: u32) -> f32 {",
+    ],
+    "activations": [
+        "alias Weights = ",
+        "fn prepare(thread: u32, first_item: u32) {",
+        "fn weights_at(block: u32) -> Weights {",
+        "fn product(weights: Weights, first_item: u32, t: u32, block: u32) -> f32 {",
+    ],
+    "lanes": ["fn lanes_sum(thread: u32, mine: vec2f) -> vec2f {"],
+    "product": ["fn main("],
+    "keep": ["fn keep(item: u32, half: u32, head: u32, i: u32, y: vec2f) {"],
     "kv": [
         "fn head_words() -> u32 {",
-        "fn encoded(lane: u32, pair: vec2f) -> u32 {",
         "fn scale_at(head: u32) -> f32 {",
-        "fn four_at(head: u32, i: u32) -> vec4f {",
+        "fn eight_at(head: u32, i: u32) -> array<vec4f, 2> {",
     ],
+    "candidate": ["struct Candidate {", "fn joined(a: Candidate, b: Candidate) -> Candidate {"],
     "step": ["fn sequence_of(token: u32) -> u32 {", "fn position_of(token: u32) -> u32 {"],
 }
 
 
-@pytest.mark.parametrize("name", sorted(COMPLETIONS))
-def test_a_completion_provides_functions_and_no_kernel(name):
+@pytest.mark.parametrize("name", COMPLETING)
+def test_a_completion_provides_what_its_kind_promises(name):
     text, header = text_of(name), header_of(name)
     assert header["title"].startswith(f"{name}.wgsl: ")
-    assert {"layout", "provides"} <= set(header)
-    for function in PROVIDED[name.partition("_")[0]]:
-        assert function in text
-        assert re.sub(r": \w+", "", function).removeprefix("fn ").partition(" ->")[0] in header["provides"]
-    assert "@compute" not in text
-    assert ("@group" in text) == (name == "step")
+    assert "provides" in header
+    for provided in PROVIDED.get(name) or PROVIDED[kind_of(name)]:
+        assert provided in text
+    assert ("@compute" in text) == (kind_of(name) == "product")
+    assert set(declared_bindings(name)) == set(KINDS[kind_of(name)])
 
 
-@pytest.mark.parametrize("kv", KV_FORMATS)
+CHOICES = ["product_rows", "source_normed", "activations_int8", "lanes_subgroup", "format_q8_0", "keep_f16", "kv_q8"]
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_source_is_the_operation_and_what_completes_it(name, kv):
+def test_source_is_constants_then_the_operation_then_what_completes_it(name):
     spec = KERNELS[name]
-    constants = tuple((override, 1.0) for override in spec.overrides)
-    source = Kernel(spec, constants, "q8_0" if spec.has_format else "", kv if spec.has_kv else "").source(WGSL)
-    assert source.startswith(text_of(name))
-    assert source.count("fn dequantise") == int(spec.has_format)
-    assert source.count("fn encoded") == int(spec.has_kv)
-    assert source.count("struct Step ") == int(spec.has_step)
+    files = [file for file in CHOICES if kind_of(file) in spec.completed_by]
+    wanted = [*spec.constants, *(constant for file in files for constant in COMPLETIONS.get(file, ()))]
+    constants = {constant: 0.5 if constant == "EPS" else 1 for constant in wanted}
+    made = kernel(name, *files, **constants)
+    source = made.source(WGSL)
+    lines = ["enable subgroups;"] if made.needs_subgroups else []
+    lines += [f"const {key}: {'f32 = 0.5f' if key == 'EPS' else 'u32 = 1u'};" for key in constants]
+    assert source.startswith("\n".join([*lines, text_of(name)]))
+    assert [source.count(text_of(file)) for file in made.files] == [1] * len(made.files)
+    assert set(spec.completed_by) <= {kind_of(file) for file in made.files}
     assert max(map(len, source.splitlines())) <= 120

@@ -89,7 +89,7 @@ class Pipelines:
         module = self._device.createShaderModule(
             js_object({"label": spec.name, "code": kernel.source(self._wgsl_root)})
         )
-        stage = {"module": module, "entryPoint": "main", "constants": dict(kernel.constants)}
+        stage = {"module": module, "entryPoint": "main"}
         try:
             with translated():
                 return await self._gpu.compile(js_object({"label": spec.name, "layout": layout, "compute": stage}))

@@ -73,8 +73,18 @@ class WebGPUDevice:
 
     def __init__(self, gpu: Any, wgsl_root: Path) -> None:
         adapter, limits = gpu.adapter, gpu.device.limits
-        self.adapter = AdapterInfo(adapter.vendor, adapter.architecture, adapter.description, bool(adapter.is_fallback))
-        self.limits = Limits(int(limits.maxBufferSize), int(limits.maxStorageBufferBindingSize))
+        self.adapter = AdapterInfo(
+            adapter.vendor,
+            adapter.architecture,
+            adapter.description,
+            bool(adapter.is_fallback),
+            int(adapter.subgroup_size),
+        )
+        self.limits = Limits(
+            int(limits.maxBufferSize),
+            int(limits.maxStorageBufferBindingSize),
+            int(limits.maxComputeWorkgroupStorageSize),
+        )
         self._gpu = gpu
         self._pipelines = Pipelines(gpu, wgsl_root)
         self._replay: Any = None

@@ -1,6 +1,6 @@
 """How many tokens of a prompt one prefill step takes: as many as fit the time in which a Stop should be heard."""
 
-from clutch.model.runner import PREFILL_TOKENS_PER_THREAD
+from clutch.model.recipe import PREFILL_TOKENS_PER_THREAD
 
 _ROOM_TO_GROW = 0.7
 

@@ -54,7 +54,7 @@ class Dispatch:
     @property
     def workgroups(self) -> int:
         """Workgroups along x."""
-        return -(-self.threads // self.kernel.spec.workgroup_size)
+        return -(-self.threads // self.kernel.workgroup_size)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """The registry of kernels: what each WGSL file binds and how it is specialised.
 
-A kernel is one file of `wgsl/`, completed by others: an operation on weights by a weight format (`format_q4_1.wgsl`
-brings `dequantise(block)`), one on keys and values by a KV format (`kv_q8.wgsl`), and whatever runs in a step by
-`step.wgsl`. So a new quantisation is one small file, not a copy of every operation. The test
-`tests/unit/test_kernel_contracts.py` compares this table, the files' headers and their declarations.
+A kernel is one file of `wgsl/`, completed by others. An operation on weights (`qkv.wgsl`) says what becomes of a sum; a
+product (`product_rows.wgsl`) brings `main` and the sums, a format (`format_q4_1.wgsl`) the weights, a source the
+activations. So a new quantisation is one small file, not a copy of every operation. Constants stand before the text,
+because they size arrays. The test `tests/unit/test_kernel_contracts.py` compares this table, the files' headers and
+their declarations.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,15 @@ from clutch.formats.quants import QuantType
 
 READ, WRITE, UNIFORM = "read", "read_write", "uniform"
 
+COMPLETIONS: dict[str, tuple[str, ...]] = {
+    "product_rows": ("LANES", "PAIRS", "TOKENS", "WORKGROUP"),
+    "source_normed": ("EPS",),
+    "source_splits": ("HEAD_DIM", "SPLITS"),
+}
+"""The completions that ask for constants, and which."""
+
+_NEED_SUBGROUPS = {"lanes_subgroup", "activations_int8", "attention_split"}
+
 
 @dataclass(frozen=True)
 class KernelSpec:
@@ -22,72 +32,91 @@ class KernelSpec:
     Args:
         name: file name without `.wgsl`.
         bindings: (name, access) of group 0 in binding order.
-        overrides: names of the pipeline constants, all required.
-        workgroup_size: invocations of a workgroup; along x, or all of them for one workgroup an item.
-        has_format: whether a weight format completes it.
-        has_kv: whether a KV format completes it.
-        has_step: whether it reads the step uniform (group 1), which `step.wgsl` declares.
+        constants: names of the constants, all required.
+        completed_by: kinds of files that complete it: the first word of their names.
+        workgroup_size: invocations of a workgroup, along x or all of them for one workgroup an item; 0 for the
+            constant WORKGROUP.
     """
 
     name: str
     bindings: tuple[tuple[str, str], ...]
-    overrides: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    completed_by: tuple[str, ...] = ()
     workgroup_size: int = 64
-    has_format: bool = False
-    has_kv: bool = False
-    has_step: bool = True
+
+    @property
+    def has_step(self) -> bool:
+        """Whether it reads the step uniform (group 1), which `step.wgsl` declares."""
+        return "step" in self.completed_by
 
 
-_WEIGHTS = (("quants", READ), ("scales", READ))
+_WEIGHTS = (("quants", READ), ("scales", READ), ("x", READ))
+_SLAB = ("ROWS", "COLUMNS", "FIRST_ROW")
 _REPACK = (("raw", READ), ("quants", WRITE), ("scales", WRITE), ("rows", UNIFORM))
-_ATTENTION = ("N_HEADS", "N_KV_HEADS", "HEAD_DIM")
+_HEADS = ("N_HEADS", "N_KV_HEADS", "HEAD_DIM")
+_ATTENTION = (("q", READ), ("kv", READ), ("table", READ), ("pieces", WRITE))
+_PRODUCT = ("product", "source", "activations", "lanes", "format")
 
 KERNELS: dict[str, KernelSpec] = {
     spec.name: spec
     for spec in (
         KernelSpec(
             "embed",
-            (*_WEIGHTS, ("tokens", READ), ("x", WRITE)),
-            ("HIDDEN",),
+            (("quants", READ), ("scales", READ), ("tokens", READ), ("x", WRITE)),
+            ("ROWS", "FIRST_ROW", "HIDDEN"),
+            ("format", "step"),
             workgroup_size=32,
-            has_format=True,
         ),
-        KernelSpec("rms_norm", (("x", READ), ("gain", READ), ("h", WRITE)), ("HIDDEN", "EPS")),
+        KernelSpec("rms_norm", (("x", READ), ("gain", READ), ("h", WRITE)), ("HIDDEN", "EPS"), ("step",)),
         KernelSpec(
             "qkv",
-            (*_WEIGHTS, ("h", READ), ("rope", READ), ("table", READ), ("q", WRITE), ("kv", WRITE)),
-            ("HIDDEN", *_ATTENTION, "TOKENS"),
-            has_format=True,
-            has_kv=True,
+            (*_WEIGHTS, ("gain", READ), ("rope", READ), ("table", READ), ("q", WRITE), ("kv", WRITE)),
+            (*_SLAB, *_HEADS),
+            (*_PRODUCT, "keep", "step"),
+            workgroup_size=0,
         ),
         KernelSpec(
-            "attention_partial",
-            (("q", READ), ("kv", READ), ("table", READ), ("sums", WRITE), ("norms", WRITE)),
-            (*_ATTENTION, "SPLITS"),
-            has_kv=True,
+            "kv_store_q8", (("fresh", READ), ("table", READ), ("kv", WRITE)), ("N_KV_HEADS", "HEAD_DIM"), ("step",)
+        ),
+        KernelSpec("attention_partial", _ATTENTION, (*_HEADS, "SPLITS"), ("kv", "step")),
+        KernelSpec(
+            "attention_split",
+            _ATTENTION,
+            (*_HEADS, "SPLITS", "LANES", "WORKGROUP"),
+            ("kv", "step"),
+            workgroup_size=0,
         ),
         KernelSpec(
             "attention_merge",
-            (("sums", READ), ("norms", READ), ("attended", WRITE)),
+            (("pieces", READ), ("attended", WRITE)),
             ("N_HEADS", "HEAD_DIM", "SPLITS"),
+            ("step",),
+        ),
+        KernelSpec("matmul_add", (*_WEIGHTS, ("y", WRITE)), (*_SLAB, "WIDTH"), (*_PRODUCT, "step"), workgroup_size=0),
+        KernelSpec(
+            "gate_up",
+            (*_WEIGHTS, ("gain", READ), ("y", WRITE)),
+            (*_SLAB, "WIDTH"),
+            (*_PRODUCT, "step"),
+            workgroup_size=0,
         ),
         KernelSpec(
-            "matmul_add",
-            (*_WEIGHTS, ("x", READ), ("y", WRITE)),
-            ("ROWS", "COLUMNS", "TOKENS"),
-            has_format=True,
+            "lm_head",
+            (*_WEIGHTS, ("gain", READ), ("logits", WRITE), ("candidates", WRITE)),
+            (*_SLAB, "VOCAB", "CANDIDATES", "FIRST_CANDIDATE"),
+            (*_PRODUCT, "candidate", "step"),
+            workgroup_size=0,
         ),
-        KernelSpec("gate_up", (*_WEIGHTS, ("h", READ), ("y", WRITE)), ("ROWS", "HIDDEN", "TOKENS"), has_format=True),
-        KernelSpec("lm_head", (*_WEIGHTS, ("h", READ), ("logits", WRITE)), ("ROWS", "HIDDEN"), has_format=True),
         KernelSpec(
             "sample",
-            (("logits", READ), ("tokens", WRITE), ("result", WRITE)),
-            ("VOCAB", "CONTEXT"),
+            (("logits", READ), ("candidates", READ), ("tokens", WRITE), ("result", WRITE)),
+            ("VOCAB", "CONTEXT", "CANDIDATES"),
+            ("candidate", "step"),
             workgroup_size=256,
         ),
-        KernelSpec("repack_q4_1", _REPACK, has_step=False),
-        KernelSpec("repack_q8_0", _REPACK, has_step=False),
-        KernelSpec("repack_f32", _REPACK, has_step=False),
+        KernelSpec("repack_q4_1", _REPACK),
+        KernelSpec("repack_q8_0", _REPACK),
+        KernelSpec("repack_f32", _REPACK),
     )
 }
 
@@ -117,27 +146,54 @@ class Kernel:
 
     Args:
         spec: the registry entry.
-        constants: (override, value) pairs, every override of the entry once.
-        format, kv: the weight format and the KV format that complete it, "" where none is needed.
+        constants: (name, value) pairs, every constant of the entry and of what completes it once.
+        files: what completes it, in order.
     """
 
     spec: KernelSpec
-    constants: tuple[tuple[str, float], ...] = ()
-    format: str = ""
-    kv: str = ""
+    constants: tuple[tuple[str, int | float], ...] = ()
+    files: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        assert tuple(name for name, _ in self.constants) == self.spec.overrides, self
-        assert (bool(self.format), bool(self.kv)) == (self.spec.has_format, self.spec.has_kv), self
+    @property
+    def workgroup_size(self) -> int:
+        """Invocations of a workgroup."""
+        return self.spec.workgroup_size or int(dict(self.constants)["WORKGROUP"])
+
+    @property
+    def needs_subgroups(self) -> bool:
+        """Whether it runs only where the GPU has subgroups."""
+        return not _NEED_SUBGROUPS.isdisjoint((self.spec.name, *self.files))
 
     def source(self, wgsl_root: Path) -> str:
-        """Return the WGSL text: the operation, then what completes it; byte-stable, so that pipeline caches hit."""
-        completions = {f"format_{self.format}": self.format, f"kv_{self.kv}": self.kv, "step": self.spec.has_step}
-        names = [self.spec.name, *(name for name, is_needed in completions.items() if is_needed)]
-        return "\n".join((wgsl_root / f"{name}.wgsl").read_text("utf-8") for name in names)
+        """Return the WGSL text: constants, the operation, then what completes it; the same text every time, so that
+        pipeline caches hit."""
+        lines = ["enable subgroups;"] if self.needs_subgroups else []
+        lines += [_declaration(name, value) for name, value in self.constants]
+        lines += [(wgsl_root / f"{name}.wgsl").read_text("utf-8") for name in (self.spec.name, *self.files)]
+        return "\n".join(lines)
 
 
-def kernel(name: str, format: str = "", kv: str = "", **constants: float) -> Kernel:
-    """Return the specialisation of kernel `name`; constants may come in any order."""
+def kernel(name: str, *files: str, **constants: int | float) -> Kernel:
+    """Return the specialisation of kernel `name`, completed by `files` and by what every such kernel needs.
+
+    Args:
+        name: of the registry.
+        files: what completes it, by choice: a format, a product...
+        constants: of the kernel and of its completions, in any order; an int becomes a u32, a float an f32.
+    """
     spec = KERNELS[name]
-    return Kernel(spec, tuple((key, constants[key]) for key in spec.overrides), format, kv)
+    every = [*files, *(kind for kind in ("candidate", "step") if kind in spec.completed_by)]
+    if any(file.startswith("format_") and file != "format_f32" for file in files):
+        every.append("blocks")
+    assert set(spec.completed_by) <= {file.partition("_")[0] for file in every}, (name, files)
+    wanted = [*spec.constants, *(constant for file in files for constant in COMPLETIONS.get(file, ()))]
+    # What an operation and its completion both ask for, they share.
+    pairs = tuple((key, constants[key]) for key in dict.fromkeys(wanted))
+    assert len(pairs) == len(constants), (name, set(constants) ^ set(wanted))
+    return Kernel(spec, pairs, tuple(every))
+
+
+def _declaration(name: str, value: int | float) -> str:
+    if isinstance(value, int):
+        return f"const {name}: u32 = {value}u;"
+    return f"const {name}: f32 = {value!r}f;"

@@ -31,6 +31,9 @@ MAX_SEQUENCES = MAX_SESSIONS
 # A multiple of WebGPU's minUniformBufferOffsetAlignment: slots of a ring selected by dynamic offset.
 SLOT_BYTES = 1024
 
+CANDIDATE_BYTES = 16
+"""Of a run of logits (`wgsl/candidate.wgsl`)."""
+
 RESULT_BYTES = 16
 """Of one sequence: token, log-probability, entropy, position."""
 

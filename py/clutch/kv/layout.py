@@ -6,8 +6,9 @@ from clutch.errors import UnsupportedModelError
 from clutch.kv.pool import PAGE_POSITIONS
 
 F16, Q8 = "f16", "q8"
-_LANES = 64
-"""Threads of a workgroup of `qkv.wgsl`; each has two values of a head."""
+
+_READ_TOGETHER = 8
+"""Values of a head that a kernel reads at once (`eight_at`)."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,10 @@ class KVLayout:
     head_dim: int
 
     def __post_init__(self) -> None:
-        if self.format == Q8 and (self.head_dim % 4 or _LANES % (self.head_dim // 2)):
+        if self.head_dim % _READ_TOGETHER:
             raise UnsupportedModelError(
-                f"8-bit keys and values need heads of 4 to {2 * _LANES} values, a power of two; this model has "
-                f"{self.head_dim}.",
-                hint="Load it without kv_format.",
+                f"Heads must have a multiple of {_READ_TOGETHER} values; this model's have {self.head_dim}.",
+                hint="Choose another model.",
                 head_dim=self.head_dim,
             )
 

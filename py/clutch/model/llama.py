@@ -1,16 +1,21 @@
 """The forward pass of the llama architecture (Touvron et al. 2023) as a list of dispatches; reads like the paper.
 
-T tokens of one step go through together: `x` (T, hidden_size) is the residual stream, `h` its normalised copy. The
-same list with TOKENS = 1 is a decode step of one token or of several sequences, with TOKENS = 8 a prefill step: a
-token's arithmetic is the same in all.
+T tokens of one step go through together: `x` (T, hidden_size) is the residual stream. A recipe says how: fused, a
+layer is five dispatches, with norms on the way into the next product; or in separate dispatches, where `h` is the
+normalised copy of `x`.
 """
 
+from collections.abc import Callable, Iterable
+
 from clutch.gpu.device import Buffer, Dispatch
-from clutch.gpu.kernels import kernel
+from clutch.gpu.kernels import Kernel, kernel
+from clutch.gpu.products import NORMED, PLAIN, SPLITS, Product
+from clutch.kv.layout import Q8
 from clutch.model.memory import MemoryPlan
+from clutch.model.recipe import ATTENTION_OUTPUT, DOWN, GATE_UP, LM_HEAD, QKV, Attention, Recipe
 from clutch.model.spec import ModelSpec
 from clutch.model.state import State
-from clutch.model.weights import BLOCK, Matrix, Weights
+from clutch.model.weights import BLOCK, Layer, Matrix, Slab, Weights
 
 
 class Llama:
@@ -21,90 +26,156 @@ class Llama:
         weights: its matrices on the GPU.
         state: activations and KV pages.
         memory: sizes of the state.
-        splits: pieces the context is cut into for one head.
+        recipe: which kernels.
     """
 
-    def __init__(self, spec: ModelSpec, weights: Weights, state: State, memory: MemoryPlan, *, splits: int) -> None:
+    def __init__(self, spec: ModelSpec, weights: Weights, state: State, memory: MemoryPlan, recipe: Recipe) -> None:
         self._spec = spec
         self._weights = weights
         self._state = state
-        self._splits = splits
+        self._recipe = recipe
+        self._splits = memory.attention_splits
         self._context_length = memory.context_length
         self._kv_format = memory.kv.format
+        self._eps = float(spec.rms_eps)
 
-    def layers(self, tokens: int) -> list[Dispatch]:
-        """From token ids to the last layer's `x`; a matrix kernel's thread does `tokens` (<= 8) tokens."""
-        state, weights = self._state, self._weights
-        dispatches = [self._embed(weights.embedding)]
-        for layer, kv in zip(weights.layers, state.kv, strict=True):
+    def decode(self) -> list[Dispatch]:
+        """From the last token of each sequence to the next."""
+        recipe = self._recipe
+        if recipe.attention is None:
+            return [*self._separate(recipe.decode.__getitem__), *self._head(is_fused=False)]
+        return [*self._fused(recipe.attention), *self._head(is_fused=True)]
+
+    def prefill(self) -> list[Dispatch]:
+        """From token ids to the last layer's `x`."""
+        return self._separate(lambda role: self._recipe.prefill)
+
+    def prefill_last(self) -> list[Dispatch]:
+        """The same, and the token behind the last."""
+        return [*self.prefill(), *self._head(is_fused=self._recipe.attention is not None)]
+
+    def _fused(self, attention: Attention) -> list[Dispatch]:
+        state, products = self._state, self._recipe.decode
+        dispatches = self._embed()
+        for layer, kv in zip(self._weights.layers, state.kv, strict=True):
             dispatches += [
-                self._rms_norm(layer.attention_norm),
-                self._qkv(layer.qkv, kv, tokens),
-                *self._attention(kv),
-                self._matmul_add(layer.attention_output, state.attended, tokens),
-                self._rms_norm(layer.mlp_norm),
-                self._gate_up(layer.gate_up, tokens),
-                self._matmul_add(layer.down, state.mlp, tokens),
+                *self._qkv(layer, kv, products[QKV], state.x, NORMED),
+                self._attention_split(kv, attention),
+                *self._matmul_add(layer.attention_output, products[ATTENTION_OUTPUT], state.pieces, SPLITS),
+                *self._gate_up(layer, products[GATE_UP], state.x, NORMED),
+                *self._matmul_add(layer.down, products[DOWN], state.mlp, PLAIN),
             ]
         return dispatches
 
-    def head(self) -> list[Dispatch]:
-        """From `x` to the logits of each sequence's last token, and the tokens sampled from them."""
-        state, spec, output = self._state, self._spec, self._weights.output
-        lm_head = kernel("lm_head", output.format, ROWS=output.rows, HIDDEN=output.columns)
-        sample = kernel("sample", VOCAB=spec.vocab_size, CONTEXT=self._context_length)
-        return [
-            self._rms_norm(self._weights.output_norm),
-            Dispatch(lm_head, (output.quants, output.scales, state.h, state.logits), output.rows),
-            Dispatch(sample, (state.logits, state.tokens, state.result), sample.spec.workgroup_size),
-        ]
-
-    def _embed(self, matrix: Matrix) -> Dispatch:
+    def _separate(self, product_of: Callable[[str], Product]) -> list[Dispatch]:
         state = self._state
-        embed = kernel("embed", matrix.format, HIDDEN=matrix.columns)
-        return Dispatch(embed, (matrix.quants, matrix.scales, state.tokens, state.x), matrix.columns // BLOCK, 1)
+        dispatches = self._embed()
+        for layer, kv in zip(self._weights.layers, state.kv, strict=True):
+            dispatches += [
+                self._rms_norm(layer.attention_vectors),
+                *self._qkv(layer, kv, product_of(QKV), state.h, PLAIN),
+                *self._attention_partial(kv),
+                *self._matmul_add(layer.attention_output, product_of(ATTENTION_OUTPUT), state.attended, PLAIN),
+                self._rms_norm(layer.mlp_norm),
+                *self._gate_up(layer, product_of(GATE_UP), state.h, PLAIN),
+                *self._matmul_add(layer.down, product_of(DOWN), state.mlp, PLAIN),
+            ]
+        return dispatches
+
+    def _head(self, *, is_fused: bool) -> list[Dispatch]:
+        """From `x` to the logits of each sequence's last token, and the tokens sampled from them."""
+        state, spec, norm, output = self._state, self._spec, self._weights.output_norm, self._weights.output
+        product = self._recipe.decode[LM_HEAD]
+        counts = [product.workgroups(slab.rows) for slab in output.slabs]
+        n_candidates = sum(counts)
+        dispatches = [] if is_fused else [self._rms_norm(norm)]
+        source, x = (NORMED, state.x) if is_fused else (PLAIN, state.h)
+        for i, slab in enumerate(output.slabs):
+            shape = {"VOCAB": spec.vocab_size, "CANDIDATES": n_candidates, "FIRST_CANDIDATE": sum(counts[:i])}
+            lm_head = self._product("lm_head", slab, output, product, source, **shape)
+            buffers = (slab.quants, slab.scales, x, norm, state.logits, state.candidates)
+            dispatches.append(Dispatch(lm_head, buffers, product.threads(slab.rows)))
+        sample = kernel("sample", VOCAB=spec.vocab_size, CONTEXT=self._context_length, CANDIDATES=n_candidates)
+        sampled = (state.logits, state.candidates, state.tokens, state.result)
+        return [*dispatches, Dispatch(sample, sampled, sample.workgroup_size)]
+
+    def _embed(self) -> list[Dispatch]:
+        state, matrix = self._state, self._weights.embedding
+        dispatches = []
+        for slab in matrix.slabs:
+            shape = {"ROWS": slab.rows, "FIRST_ROW": slab.first_row, "HIDDEN": matrix.columns}
+            embed = kernel("embed", f"format_{slab.format}", **shape)
+            buffers = (slab.quants, slab.scales, state.tokens, state.x)
+            dispatches.append(Dispatch(embed, buffers, matrix.columns // BLOCK, 1))
+        return dispatches
 
     def _rms_norm(self, gain: Buffer) -> Dispatch:
-        norm = kernel("rms_norm", HIDDEN=self._spec.hidden_size, EPS=self._spec.rms_eps)
-        return Dispatch(norm, (self._state.x, gain, self._state.h), norm.spec.workgroup_size, 1)
+        norm = kernel("rms_norm", HIDDEN=self._spec.hidden_size, EPS=self._eps)
+        return Dispatch(norm, (self._state.x, gain, self._state.h), norm.workgroup_size, 1)
 
-    def _qkv(self, matrix: Matrix, kv: Buffer, tokens: int) -> Dispatch:
+    def _qkv(self, layer: Layer, kv: Buffer, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
         spec, state = self._spec, self._state
-        qkv = kernel(
-            "qkv",
-            matrix.format,
-            self._kv_format,
-            HIDDEN=spec.hidden_size,
-            N_HEADS=spec.n_heads,
-            N_KV_HEADS=spec.n_kv_heads,
-            HEAD_DIM=spec.head_dim,
-            TOKENS=tokens,
-        )
-        buffers = (matrix.quants, matrix.scales, state.h, state.rope, state.block_table, state.q, kv)
-        return Dispatch(qkv, buffers, matrix.rows // 2, tokens)
+        heads = {"N_HEADS": spec.n_heads, "N_KV_HEADS": spec.n_kv_heads, "HEAD_DIM": spec.head_dim}
+        # A format that scales whole heads cannot be written by threads that hold a pair of values each.
+        is_two_steps = self._kv_format == Q8
+        keep, target = ("keep_f32", state.fresh) if is_two_steps else (f"keep_{self._kv_format}", kv)
+        for slab in layer.qkv.slabs:
+            qkv = self._product("qkv", slab, layer.qkv, product, source, keep, **heads)
+            sources = (slab.quants, slab.scales, x, layer.attention_vectors, state.rope, state.block_table)
+            yield Dispatch(qkv, (*sources, state.q, target), product.threads(slab.rows), product.tokens)
+        if is_two_steps:
+            store = kernel(f"kv_store_{self._kv_format}", N_KV_HEADS=spec.n_kv_heads, HEAD_DIM=spec.head_dim)
+            yield Dispatch(store, (state.fresh, state.block_table, kv), 2 * spec.n_kv_heads, 1)
 
-    def _attention(self, kv: Buffer) -> tuple[Dispatch, Dispatch]:
-        spec, state = self._spec, self._state
-        partial = kernel(
-            "attention_partial",
-            kv=self._kv_format,
+    def _attention_split(self, kv: Buffer, attention: Attention) -> Dispatch:
+        spec = self._spec
+        split = kernel(
+            "attention_split",
+            f"kv_{self._kv_format}",
             N_HEADS=spec.n_heads,
             N_KV_HEADS=spec.n_kv_heads,
             HEAD_DIM=spec.head_dim,
             SPLITS=self._splits,
+            LANES=attention.lanes,
+            WORKGROUP=attention.workgroup,
         )
-        merge = kernel("attention_merge", N_HEADS=spec.n_heads, HEAD_DIM=spec.head_dim, SPLITS=self._splits)
-        pieces = (state.attention_sums, state.attention_norms)
+        threads = spec.n_heads * self._splits * attention.workgroup
+        state = self._state
+        return Dispatch(split, (state.q, kv, state.block_table, state.pieces), threads, 1)
+
+    def _attention_partial(self, kv: Buffer) -> tuple[Dispatch, Dispatch]:
+        spec, state = self._spec, self._state
+        shape = {"N_HEADS": spec.n_heads, "HEAD_DIM": spec.head_dim, "SPLITS": self._splits}
+        partial = kernel("attention_partial", f"kv_{self._kv_format}", N_KV_HEADS=spec.n_kv_heads, **shape)
+        merge = kernel("attention_merge", **shape)
         return (
-            Dispatch(partial, (state.q, kv, state.block_table, *pieces), spec.n_heads * self._splits, 1),
-            Dispatch(merge, (*pieces, state.attended), spec.n_heads * spec.head_dim // 4, 1),
+            Dispatch(partial, (state.q, kv, state.block_table, state.pieces), spec.n_heads * self._splits, 1),
+            Dispatch(merge, (state.pieces, state.attended), spec.n_heads * spec.head_dim // 4, 1),
         )
 
-    def _matmul_add(self, matrix: Matrix, source: Buffer, tokens: int) -> Dispatch:
-        matmul = kernel("matmul_add", matrix.format, ROWS=matrix.rows, COLUMNS=matrix.columns, TOKENS=tokens)
-        return Dispatch(matmul, (matrix.quants, matrix.scales, source, self._state.x), matrix.rows, tokens)
+    def _matmul_add(self, matrix: Matrix, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
+        for slab in matrix.slabs:
+            matmul = self._product("matmul_add", slab, matrix, product, source, WIDTH=matrix.rows)
+            buffers = (slab.quants, slab.scales, x, self._state.x)
+            yield Dispatch(matmul, buffers, product.threads(slab.rows), product.tokens)
 
-    def _gate_up(self, matrix: Matrix, tokens: int) -> Dispatch:
-        state, rows = self._state, matrix.rows // 2
-        gate_up = kernel("gate_up", matrix.format, ROWS=rows, HIDDEN=matrix.columns, TOKENS=tokens)
-        return Dispatch(gate_up, (matrix.quants, matrix.scales, state.h, state.mlp), rows, tokens)
+    def _gate_up(self, layer: Layer, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
+        matrix = layer.gate_up
+        for slab in matrix.slabs:
+            gate_up = self._product("gate_up", slab, matrix, product, source, WIDTH=matrix.rows // 2)
+            buffers = (slab.quants, slab.scales, x, layer.mlp_norm, self._state.mlp)
+            yield Dispatch(gate_up, buffers, product.threads(slab.rows), product.tokens)
+
+    def _product(
+        self, name: str, slab: Slab, matrix: Matrix, product: Product, source: str, *files: str, **shape: int
+    ) -> Kernel:
+        """Return an operation on a slab of a matrix."""
+        shape |= {"ROWS": slab.rows, "COLUMNS": matrix.columns, "FIRST_ROW": slab.first_row}
+        of_source: dict[str, dict[str, int | float]] = {
+            NORMED: {"EPS": self._eps},
+            SPLITS: {"HEAD_DIM": self._spec.head_dim, "SPLITS": self._splits},
+            PLAIN: {},
+        }
+        return kernel(
+            name, *product.files(slab.format, source), *files, **{**shape, **product.constants, **of_source[source]}
+        )

@@ -12,12 +12,13 @@ from clutch.gpu.kernels import Kernel
 from clutch.gpu.ledger import Ledger, Scope
 from clutch.model.llama import Llama
 from clutch.model.memory import MemoryPlan, advise, plan_memory
+from clutch.model.recipe import recipe_for
 from clutch.model.runner import Runner, StepPlans
 from clutch.model.self_test import self_test
 from clutch.model.spec import ModelSpec
 from clutch.model.spec_reader import read_spec
 from clutch.model.state import allocate_state, write_rope
-from clutch.model.tensor_set import EMBEDDING, OUTPUT
+from clutch.model.tensor_set import EMBEDDING, OUTPUT, OUTPUT_NORM
 from clutch.model.upload import Progress, Source, Upload
 from clutch.model.weights import WeightPlan
 
@@ -81,7 +82,8 @@ async def load_model(
     """
     watch = StopWatch()
     weight_plan = WeightPlan(spec, header)
-    memory = plan_memory(spec, weight_plan, config, device.limits)
+    recipe = recipe_for(spec, device.adapter, device.limits)
+    memory = plan_memory(spec, weight_plan, config, device.limits, recipe)
     with ExitStack() as on_failure:
         scope = on_failure.enter_context(ledger.scope(device))
         try:
@@ -90,8 +92,7 @@ async def load_model(
         except OutOfMemory as refused:
             raise advise(memory, config, refused, ledger.bytes) from refused
         watch.lap("allocate")
-        model = Llama(spec, weights, state, memory, splits=config.attention_splits)
-        plans = StepPlans(model)
+        plans = StepPlans(Llama(spec, weights, state, memory, recipe))
         upload = Upload(weight_plan, device, staging_bytes=memory.upload_bytes)
         await _compile(device, [*upload.kernels, *plans.kernels], on_progress)
         watch.lap("compile")
@@ -108,7 +109,7 @@ async def load_model(
         )
         on_progress("warming_up", 0, 0, "")
         output = header.tensors[EMBEDDING if spec.tied_output else OUTPUT]
-        verdict = await self_test(runner, source, output)
+        verdict = await self_test(runner, source, output, header.tensors[OUTPUT_NORM], spec.rms_eps)
         watch.lap("self_test")
         on_failure.pop_all()
         return LoadedModel(spec, memory, runner, watch.seconds, verdict, scope)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from clutch.config import EngineConfig
 from clutch.errors import OutOfMemory
 from clutch.gpu.limits import Limits
-from clutch.gpu.step import MAX_SEQUENCES, RESULT_BYTES, SLOT_BYTES
-from clutch.kv.layout import KVLayout
+from clutch.gpu.step import CANDIDATE_BYTES, MAX_SEQUENCES, RESULT_BYTES, SLOT_BYTES
+from clutch.kv.layout import Q8, KVLayout
 from clutch.kv.pool import PAGE_POSITIONS
+from clutch.model.recipe import LM_HEAD, PORTABLE, Recipe
 from clutch.model.spec import ModelSpec
 from clutch.model.weights import WeightPlan
 
@@ -18,7 +19,8 @@ MIB = 1 << 20
 class MemoryPlan:
     """Bytes by purpose; `scratch` names each buffer of the activations and the step.
 
-    `context_length` is of a session, `pool_positions` of all of them together.
+    `context_length` is of a session, `pool_positions` of all of them together; `attention_splits` is into how many
+    pieces the context is cut for one head.
     """
 
     context_length: int
@@ -26,6 +28,7 @@ class MemoryPlan:
     kv: KVLayout
     weights_bytes: int
     n_layers: int
+    attention_splits: int
     upload_bytes: int
     scratch: dict[str, int]
 
@@ -62,8 +65,10 @@ class MemoryPlan:
         }
 
 
-def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limits: Limits) -> MemoryPlan:
-    """Return the plan for `spec`.
+def plan_memory(
+    spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limits: Limits, recipe: Recipe = PORTABLE
+) -> MemoryPlan:
+    """Return the plan for `spec`; the kernels of `recipe` say how large some of the activations are.
 
     Raises:
         ContextLengthError, RequestError, UnsupportedModelError: the context, the pool or its format cannot be had.
@@ -83,6 +88,7 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
         kv=kv,
         weights_bytes=weights.size_bytes,
         n_layers=spec.n_layers,
+        attention_splits=splits,
         # At least a row; 16 bytes more, because a repack kernel may read the word behind its last block.
         upload_bytes=max(min(config.upload_bytes, largest_raw), largest_row) + 16,
         scratch={
@@ -91,9 +97,11 @@ def plan_memory(spec: ModelSpec, weights: WeightPlan, config: EngineConfig, limi
             "q": tokens * heads * spec.head_dim * 4,
             "attended": tokens * heads * spec.head_dim * 4,
             "mlp": tokens * spec.intermediate_size * 4,
-            "attention sums": tokens * heads * splits * spec.head_dim * 4,
-            "attention norms": tokens * heads * splits * 2 * 4,
+            "fresh": tokens * 2 * spec.n_kv_heads * spec.head_dim * 4 if config.kv_format == Q8 else 16,
+            # Sums, the largest score and the norm, and two words that keep vectors of four aligned.
+            "pieces": tokens * heads * splits * (spec.head_dim + 4) * 4,
             "logits": MAX_SEQUENCES * spec.vocab_size * 4,
+            "candidates": MAX_SEQUENCES * recipe.decode[LM_HEAD].workgroups(spec.vocab_size) * CANDIDATE_BYTES,
             "rope": context_length * spec.head_dim // 2 * 2 * 4,
             "tokens": MAX_SEQUENCES * context_length * 4,
             "block table": MAX_SEQUENCES * context_length // PAGE_POSITIONS * 4,

@@ -12,9 +12,6 @@ from clutch.model.memory import MemoryPlan
 from clutch.model.state import State
 from clutch.sampling.params import SamplingParams
 
-# Tokens that one thread of a matrix kernel takes through a weight it has read; the kernels' private arrays hold 8.
-PREFILL_TOKENS_PER_THREAD = 8
-
 
 class Runner:
     """The three plans of a model, recorded once; a step creates nothing.
@@ -122,8 +119,8 @@ class Runner:
         self._device.clear(self._state.tokens, slot * row_bytes, row_bytes)
 
     async def hidden(self) -> "memoryview[float]":
-        """Return what the last decode step multiplied with the output matrix: (hidden_size,) f32, sequence 0."""
-        return await self._row(self._state.h, self._hidden_size)
+        """Return the last layer's `x` of the last decode step: (hidden_size,) f32, sequence 0."""
+        return await self._row(self._state.x, self._hidden_size)
 
     async def logits(self) -> "memoryview[float]":
         """Return the logits of the last step that had a head: (vocab_size,) f32, sequence 0."""
@@ -146,9 +143,9 @@ class StepPlans:
     """The dispatches of the three kinds of step."""
 
     def __init__(self, model: Llama) -> None:
-        self.prefill: list[Dispatch] = model.layers(PREFILL_TOKENS_PER_THREAD)
-        self.prefill_last: list[Dispatch] = self.prefill + model.head()
-        self.decode: list[Dispatch] = model.layers(1) + model.head()
+        self.prefill: list[Dispatch] = model.prefill()
+        self.prefill_last: list[Dispatch] = model.prefill_last()
+        self.decode: list[Dispatch] = model.decode()
 
     @property
     def kernels(self) -> list[Kernel]:

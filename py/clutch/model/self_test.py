@@ -1,8 +1,8 @@
 """The load self-test: a model whose numbers are wrong is refused, instead of answering wrongly.
 
 Checked on the GPU that will be used, with the weights as they arrived there: logits against dot products with rows of
-the file, dequantised in Python; prefill against decode, which are different pipelines; the sampled token against the
-argmax. It also is the warm-up: what the first use of a pipeline costs does not land in the first answer.
+the file, dequantised and normed in Python; prefill against decode, which are different pipelines; the sampled token
+against the argmax. It also is the warm-up: what the first use of a pipeline costs does not land in the first answer.
 """
 
 import math
@@ -20,13 +20,17 @@ _TOLERANCE = 2e-3
 _N_ROWS = 4
 
 
-async def self_test(runner: Runner, source: Source, output: TensorInfo) -> dict[str, object]:
+async def self_test(
+    runner: Runner, source: Source, output: TensorInfo, norm: TensorInfo, rms_eps: float
+) -> dict[str, object]:
     """Run a few tokens and return the verdict.
 
     Args:
         runner: of the model, fresh; slot 0 and page 0 of its pool are written.
         source: the model's file.
         output: the tensor of the output matrix, (hidden_size, vocab_size) in GGUF order.
+        norm: the tensor of the gains before it, f32.
+        rms_eps: of the norm.
 
     Raises:
         SelfTestError: what differs, with both numbers.
@@ -52,13 +56,19 @@ async def self_test(runner: Runner, source: Source, output: TensorInfo) -> dict[
     _compare("the likeliest token", result.token_id, likeliest, 0.0)
     for token_id in range(vocab_size):
         _compare(f"logit {token_id} in prefill and decode", prefilled[token_id], logits[token_id], scale * _TOLERANCE)
-    hidden = await runner.hidden()
+    gains = memoryview(await source.read(norm.offset, norm.size_bytes)).cast("f")
+    hidden = _normed(await runner.hidden(), gains, rms_eps)
     row_bytes = row_size_bytes(output.type, output.shape[0])
     for i in range(_N_ROWS):
         token_id = i * (vocab_size - 1) // (_N_ROWS - 1)
         row = await source.read(output.offset + token_id * row_bytes, row_bytes)
         _compare(f"logit {token_id}", logits[token_id], _dot(row, output, hidden), scale * _TOLERANCE)
     return {"verdict": "passed", "checks": vocab_size + _N_ROWS + 2}
+
+
+def _normed(x: Sequence[float], gains: Sequence[float], eps: float) -> list[float]:
+    scale = 1 / math.sqrt(math.fsum(value * value for value in x) / len(x) + eps)
+    return [value * gain * scale for value, gain in zip(x, gains, strict=True)]
 
 
 def _dot(row: bytes, tensor: TensorInfo, hidden: Sequence[float]) -> float:

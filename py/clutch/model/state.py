@@ -19,9 +19,10 @@ class State:
     q: Buffer
     attended: Buffer
     mlp: Buffer
-    attention_sums: Buffer
-    attention_norms: Buffer
+    fresh: Buffer
+    pieces: Buffer
     logits: Buffer
+    candidates: Buffer
     rope: Buffer
     tokens: Buffer
     block_table: Buffer

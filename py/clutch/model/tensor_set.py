@@ -13,6 +13,7 @@ from clutch.model.spec import ModelSpec
 
 EMBEDDING = "token_embd.weight"
 OUTPUT = "output.weight"
+OUTPUT_NORM = "output_norm.weight"
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -32,7 +33,7 @@ def _llama(spec: ModelSpec) -> Shapes:
         "ffn_up": (hidden, intermediate),
         "ffn_down": (intermediate, hidden),
     }
-    shapes: Shapes = {EMBEDDING: (hidden, spec.vocab_size), "output_norm.weight": (hidden,)}
+    shapes: Shapes = {EMBEDDING: (hidden, spec.vocab_size), OUTPUT_NORM: (hidden,)}
     if not spec.tied_output:
         shapes[OUTPUT] = (hidden, spec.vocab_size)
     for index in range(spec.n_layers):

@@ -90,7 +90,7 @@ class Upload:
             stream.close()
 
     def _repack(self, staging: Buffer, rows: Buffer, plan: MatrixPlan, n_rows: int) -> Dispatch:
-        matrix = self._weights.buffers[plan.name]
+        [matrix] = self._weights.buffers[plan.name].slabs
         buffers = (staging, matrix.quants, matrix.scales, rows)
         return Dispatch(_repack(plan), buffers, n_rows * plan.columns // BLOCK)
 

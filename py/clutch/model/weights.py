@@ -65,21 +65,30 @@ class MatrixPlan:
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A matrix on the GPU: rows x columns, row-major, in a weight format."""
+class Slab:
+    """A run of rows of a matrix on the GPU, in one weight format."""
 
+    first_row: int
     rows: int
-    columns: int
     format: str
     quants: Buffer
     scales: Buffer
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """A matrix on the GPU: rows x columns, row-major, in slabs."""
+
+    rows: int
+    columns: int
+    slabs: tuple[Slab, ...]
+
+
+@dataclass(frozen=True)
 class Layer:
     """The weights of one transformer block."""
 
-    attention_norm: Buffer
+    attention_vectors: Buffer
     qkv: Matrix
     attention_output: Matrix
     mlp_norm: Buffer
@@ -129,13 +138,18 @@ class WeightPlan:
         Raises:
             OutOfMemory: one does not fit.
         """
-        made = {plan.name: await _allocate(plan, scope) for plan in self.matrices.values()}
+        spec = self._spec
+        bias_bytes = (spec.n_heads + 2 * spec.n_kv_heads) * spec.head_dim * 4
+        made = {
+            plan.name: await _allocate(plan, scope, bias_bytes if plan.name.endswith("attn_norm") else 0)
+            for plan in self.matrices.values()
+        }
         layers = tuple(
             Layer(
-                attention_norm=made[_LAYER.format(i, "attn_norm")].quants,
+                attention_vectors=made[_LAYER.format(i, "attn_norm")].slabs[0].quants,
                 qkv=made[_LAYER.format(i, "qkv")],
                 attention_output=made[_LAYER.format(i, "attn_output")],
-                mlp_norm=made[_LAYER.format(i, "ffn_norm")].quants,
+                mlp_norm=made[_LAYER.format(i, "ffn_norm")].slabs[0].quants,
                 gate_up=made[_LAYER.format(i, "gate_up")],
                 down=made[_LAYER.format(i, "ffn_down")],
             )
@@ -143,7 +157,7 @@ class WeightPlan:
         )
         self.buffers = made
         output = EMBEDDING if self._spec.tied_output else OUTPUT
-        return Weights(made[EMBEDDING], layers, made["output_norm.weight"].quants, made[output])
+        return Weights(made[EMBEDDING], layers, made["output_norm.weight"].slabs[0].quants, made[output])
 
     def _plan(self) -> Iterator[MatrixPlan]:
         spec = self._spec
@@ -185,7 +199,8 @@ def _rows(tensor: TensorInfo) -> int:
     return tensor.shape[1] if len(tensor.shape) > 1 else 1
 
 
-async def _allocate(plan: MatrixPlan, scope: Scope) -> Matrix:
-    quants = await scope.buffer(f"{plan.name} quants", plan.quants_bytes)
+async def _allocate(plan: MatrixPlan, scope: Scope, more_bytes: int) -> Matrix:
+    quants = await scope.buffer(f"{plan.name} quants", plan.quants_bytes + more_bytes)
     scales = await scope.buffer(f"{plan.name} scales", plan.scales_bytes)
-    return Matrix(plan.rows, plan.columns, format_name(plan.type), quants, scales)
+    slab = Slab(0, plan.rows, format_name(plan.type), quants, scales)
+    return Matrix(plan.rows, plan.columns, (slab,))

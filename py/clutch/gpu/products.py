@@ -1,0 +1,76 @@
+"""How a matrix is multiplied: which WGSL files make the sums of `wgsl/{qkv,matmul_add,gate_up,lm_head}.wgsl`.
+
+An operation says what becomes of a sum; a product says which threads make it. So each operation exists once, and runs
+as a product of rows for a token or a few, and as a product of tiles for a prompt.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+PLAIN, NORMED, SPLITS = "source_plain", "source_normed", "source_splits"
+"""Where the activations come from: as they are, through RMSNorm, from the pieces of an attention."""
+
+_WITHOUT_BYTES = {"f32"}
+"""Weight formats that have no integer arithmetic."""
+
+
+class Product(Protocol):
+    """One way to multiply."""
+
+    @property
+    def tokens(self) -> int:
+        """Items of a workgroup along y."""
+
+    def files(self, format: str, source: str) -> tuple[str, ...]:
+        """Return what completes an operation on weights of `format` and activations from `source`."""
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """What these files ask for, but not what the source asks for."""
+
+    def threads(self, rows: int) -> int:
+        """Return the invocations along x for so many rows of weights."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Lanes share pairs of rows (GEMV; `wgsl/product_rows.wgsl`).
+
+    Args:
+        lanes: that share a pair of rows, a power of two; 1: a thread works alone, without subgroups and barriers.
+        pairs: that a group of lanes takes at once.
+        workgroup: invocations.
+        meeting: where lanes add up: "one" for a lane alone, "subgroup" or "workgroup".
+        is_int8: activations as bytes; needs subgroups.
+        tokens: that a lane takes through a weight it has read.
+    """
+
+    lanes: int = 1
+    pairs: int = 1
+    workgroup: int = 64
+    meeting: str = "one"
+    is_int8: bool = False
+    tokens: int = field(default=1)
+
+    def files(self, format: str, source: str) -> tuple[str, ...]:
+        """As `Product` says; activations are staged where many rows share the work of making them."""
+        if self.is_int8 and format not in _WITHOUT_BYTES:
+            activations = "int8"
+        else:
+            activations = "direct" if source == PLAIN else "staged"
+        parts = ("product_rows", source, f"activations_{activations}", f"lanes_{self.meeting}")
+        return (f"format_{format}", *parts)
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """As `Product` says."""
+        return {"LANES": self.lanes, "PAIRS": self.pairs, "TOKENS": self.tokens, "WORKGROUP": self.workgroup}
+
+    def threads(self, rows: int) -> int:
+        """As `Product` says."""
+        groups = -(-((rows + 1) // 2) // self.pairs)
+        return groups * self.lanes
+
+    def workgroups(self, rows: int) -> int:
+        """Return the workgroups along x for so many rows."""
+        return -(-self.threads(rows) // self.workgroup)

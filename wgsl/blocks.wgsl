@@ -1,0 +1,27 @@
+// blocks.wgsl: a block of 32 quantised weights in the one form that all arithmetic understands
+// layout     weight i = d.x * byte i + m.x for i < 16, d.y * byte i + m.y from 16 on; bytes are signed, four a word
+// provides   Block; dequantise(block) -> the 32 weights in order, on top of the format's block_at(block) and HAS_MIN
+
+struct Block {
+  low: vec4<u32>,
+  high: vec4<u32>,
+  d: vec2f,
+  m: vec2f,
+}
+
+fn scaled(word: u32, d: f32, m: f32) -> vec4f {
+  if (HAS_MIN) {
+    return d * vec4f(unpack4xI8(word)) + m;
+  }
+  return d * vec4f(unpack4xI8(word));
+}
+
+fn dequantise(block: u32) -> array<vec4f, 8> {
+  let b = block_at(block);
+  return array<vec4f, 8>(
+    scaled(b.low.x, b.d.x, b.m.x), scaled(b.low.y, b.d.x, b.m.x),
+    scaled(b.low.z, b.d.x, b.m.x), scaled(b.low.w, b.d.x, b.m.x),
+    scaled(b.high.x, b.d.y, b.m.y), scaled(b.high.y, b.d.y, b.m.y),
+    scaled(b.high.z, b.d.y, b.m.y), scaled(b.high.w, b.d.y, b.m.y),
+  );
+}
