@@ -1,35 +1,16 @@
-// repack_f32.wgsl: 32 f32
+// repack_f32.wgsl: f32
 //            from the file -> quants and scales as format_f32.wgsl reads them
-// shapes     raw: n_blocks blocks of 128 bytes; quants, scales: the whole matrix
+// shapes     raw: n_blocks f32 (a block of ggml's F32 is one weight); quants, scales: a slab
 // bindings   0 raw read | 1 quants read_write | 2 scales read_write | 3 rows uniform
-// rows       n_blocks, blocks_per_row, first_row, row_stride, row_offset: row r of the file becomes row
-//            r * row_stride + row_offset of the matrix (tensors are joined below each other, or interleaved)
-// dispatch   (n_blocks): one thread a block
-// needs      no features
-// reference  tests/support/kernel_reference.py: repack_f32; exact
+// dispatch   (n_blocks): one thread a weight)
+// needs      rows.wgsl
+// reference  tests/support/format_reference.py: repack_f32; exact
 
-struct Rows {
-  n_blocks: u32,
-  blocks_per_row: u32,
-  first_row: u32,
-  row_stride: u32,
-  row_offset: u32,
-}
 @group(0) @binding(0) var<storage, read> raw: array<u32>;
-@group(0) @binding(1) var<storage, read_write> quants: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read_write> quants: array<u32>;
 @group(0) @binding(2) var<storage, read_write> scales: array<u32>;
 @group(0) @binding(3) var<uniform> rows: Rows;
 
-@compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3u) {
-  let block = id.x;
-  if (block >= rows.n_blocks) {
-    return;
-  }
-  let row = (rows.first_row + block / rows.blocks_per_row) * rows.row_stride + rows.row_offset;
-  let out = row * rows.blocks_per_row + block % rows.blocks_per_row;
-  for (var i = 0u; i < 8u; i++) {
-    let word = block * 32u + 4u * i;
-    quants[8u * out + i] = vec4<u32>(raw[word], raw[word + 1u], raw[word + 2u], raw[word + 3u]);
-  }
+fn repack(block: u32, out: u32) {
+  quants[out] = raw[block];
 }

@@ -6,27 +6,31 @@ import numpy as np
 import pytest
 
 from clutch.formats.quants import QuantType
-from clutch.gpu.kernels import FORMATS, kernel
+from clutch.gpu.kernels import kernel
 from clutch.gpu.products import NORMED, PLAIN, SPLITS, Rows
+from clutch.gpu.weight_formats import FORMATS
 from clutch.kv.layout import F16, Q8, KVLayout
 from tests.kernels.sequences import N_PAGES, N_TOKENS, TABLE_OFFSET, THREE, block_tables
+from tests.support.format_reference import repacked
 from tests.support.kernel_reference import CANDIDATE, one
 from tests.support.numpy_quants import quantise
 
-FORMAT_TYPES = [pytest.param(quant, id=name) for quant, name in FORMATS.items()]
+FORMAT_TYPES = [pytest.param(quant, id=layout.name) for quant, layout in FORMATS.items()]
 RNG = np.random.default_rng(7)
 
 
 def weights(quant, rows, columns):
     """Return quants and scales as the repack kernels leave them."""
-    data = np.frombuffer(quantise(RNG.normal(size=(rows, columns)), quant), np.uint8)
-    if quant is QuantType.F32:
-        return data, np.zeros(16, np.uint8)
-    blocks = data.reshape(-1, quant.block_bytes)
-    if quant is QuantType.Q4_1:
-        return blocks[:, 4:].copy(), blocks[:, :4].copy()
-    # The high half of a q8_0 scale is unused: whatever stands there must not matter.
-    return blocks[:, 2:].copy(), np.hstack([blocks[:, :2], np.full((len(blocks), 2), 0x3C, np.uint8)])
+    quants, scales = repacked(quantise(RNG.normal(size=(rows, columns)), quant), quant)
+    if quant is QuantType.Q8_0:
+        # The high half of a q8_0 scale is unused: whatever stands there must not matter.
+        scales[:, 2:] = 0x3C
+    return quants.copy(), scales.copy() if scales.size else np.zeros(16, np.uint8)
+
+
+def whole(quant, columns):
+    """Return the length of a row of whole blocks that is no shorter."""
+    return -(-columns // quant.block_size) * quant.block_size
 
 
 def activations(*shape):
@@ -47,7 +51,7 @@ def multiply(bench, name, product, source, quant, shape, files=(), *, buffers, r
     of_source = {NORMED: {"EPS": 1e-5}, SPLITS: {"HEAD_DIM": 16, "SPLITS": 3}, PLAIN: {}}[source]
     made = kernel(
         name,
-        *product.files(FORMATS[quant], source),
+        *product.files(FORMATS[quant].name, source),
         *files,
         **{**shape, "ROWS": rows, "COLUMNS": columns, **product.constants, **of_source},
     )
@@ -60,10 +64,10 @@ def multiply(bench, name, product, source, quant, shape, files=(), *, buffers, r
 @pytest.mark.parametrize("quant", FORMAT_TYPES)
 @pytest.mark.parametrize(("rows", "first", "step"), [(50, 0, one(3)), (33, 10, THREE)])
 def test_embed(bench, quant, rows, first, step):
-    tokens = RNG.integers(0, 50, N_TOKENS, dtype=np.uint32)
-    buffers = [*weights(quant, rows, 96), tokens, activations(8, 96)]
-    embed = kernel("embed", f"format_{FORMATS[quant]}", ROWS=rows, FIRST_ROW=first, HIDDEN=96)
-    bench.check(embed, buffers, step=step, threads=3, tokens_per_workgroup=1, nmse=1e-12)
+    tokens, hidden = RNG.integers(0, 50, N_TOKENS, dtype=np.uint32), whole(quant, 96)
+    buffers = [*weights(quant, rows, hidden), tokens, activations(8, hidden)]
+    embed = kernel("embed", f"format_{FORMATS[quant].name}", ROWS=rows, FIRST_ROW=first, HIDDEN=hidden)
+    bench.check(embed, buffers, step=step, threads=hidden // 32, tokens_per_workgroup=1, nmse=1e-12)
 
 
 def matmul_add(bench, product, quant, rows, columns, step, *, first=0, width=None):
@@ -83,9 +87,9 @@ def matmul_add(bench, product, quant, rows, columns, step, *, first=0, width=Non
 
 
 @pytest.mark.parametrize("quant", FORMAT_TYPES)
-@pytest.mark.parametrize("product", [ALONE, FOUR_PAIRS])
+@pytest.mark.parametrize("product", [ALONE, BYTES])
 def test_matmul_add_of_every_format(bench, quant, product):
-    matmul_add(bench, product, quant, 70, 96, THREE)
+    matmul_add(bench, product, quant, 70, whole(quant, 96), THREE)
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

@@ -12,6 +12,7 @@ import numpy as np
 from clutch.gpu.step import HEADER_BYTES, HEADER_FIELDS, SEQUENCE_BYTES, SEQUENCE_FIELDS, SLOT_BYTES
 from clutch.sampling import reference as sampling
 from clutch.sampling.params import SamplingParams
+from tests.support.format_reference import REPACKS, dequantised
 
 PAGE = 16
 _SEQUENCE = struct.Struct("<" + "".join("f" if kind == "f32" else "I" for _, kind in SEQUENCE_FIELDS))
@@ -79,20 +80,6 @@ def f32(data, *shape):
     """Return the f32 view of the beginning of a byte array."""
     count = int(np.prod(shape))
     return data[: count * 4].view(np.float32).reshape(shape)
-
-
-def dequantised(b, fmt, rows, columns):
-    """Return the (rows, columns) weights behind `quants` and `scales`, as wgsl/format_*.wgsl lay them out."""
-    n = rows * columns // 32
-    if fmt == "f32":
-        return f32(b["quants"], rows, columns)
-    scales = b["scales"][: n * 4].view(np.float16).reshape(n, 2).astype(np.float32)
-    if fmt == "q8_0":
-        weights = b["quants"][: n * 32].view(np.int8).reshape(n, 32) * scales[:, :1]
-    else:
-        pairs = b["quants"][: n * 16].reshape(n, 16)
-        weights = np.hstack([pairs & 15, pairs >> 4]) * scales[:, :1] + scales[:, 1:]
-    return weights.astype(np.float32).reshape(rows, columns)
 
 
 def embed(b, c, step, files):
@@ -310,40 +297,6 @@ def sample(b, c, step, files):
         b["result"][16 * i : 16 * i + 16] = np.frombuffer(words, np.uint8)
 
 
-def _repack(b, block_bytes, write):
-    n_blocks, blocks_per_row, first_row, stride, offset = b["rows"][:20].view(np.uint32).tolist()
-    blocks = b["raw"][: n_blocks * block_bytes].reshape(n_blocks, block_bytes)
-    rows = first_row + np.arange(n_blocks) // blocks_per_row
-    write(blocks, (rows * stride + offset) * blocks_per_row + np.arange(n_blocks) % blocks_per_row)
-
-
-def repack_q4_1(b, c, step, files):
-    def write(blocks, to):
-        _blocks(b["scales"], 4)[to] = blocks[:, :4]
-        _blocks(b["quants"], 16)[to] = blocks[:, 4:]
-
-    _repack(b, 20, write)
-
-
-def repack_q8_0(b, c, step, files):
-    def write(blocks, to):
-        _blocks(b["scales"], 4)[to] = np.hstack([blocks[:, :2], np.zeros((len(blocks), 2), np.uint8)])
-        _blocks(b["quants"], 32)[to] = blocks[:, 2:]
-
-    _repack(b, 34, write)
-
-
-def repack_f32(b, c, step, files):
-    def write(blocks, to):
-        _blocks(b["quants"], 128)[to] = blocks
-
-    _repack(b, 128, write)
-
-
-def _blocks(data, block_bytes):
-    return data[: len(data) // block_bytes * block_bytes].reshape(-1, block_bytes)
-
-
 REFERENCES = {
     function.__name__: function
     for function in (
@@ -357,11 +310,8 @@ REFERENCES = {
         gate_up,
         lm_head,
         sample,
-        repack_q4_1,
-        repack_q8_0,
-        repack_f32,
     )
-} | {"attention_split": attention_split}
+} | {"attention_split": attention_split, **REPACKS}
 
 
 def compute(kernel, buffers, step):

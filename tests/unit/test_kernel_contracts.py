@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from clutch.config import KV_FORMATS
-from clutch.formats.quants import SUPPORTED
-from clutch.gpu.kernels import COMPLETIONS, FORMATS, KERNELS, UNIFORM, WRITE, format_name, kernel
+from clutch.errors import UnsupportedModelError
+from clutch.formats.quants import SUPPORTED, QuantType
+from clutch.gpu.kernels import COMPLETIONS, KERNELS, UNIFORM, WRITE, kernel
 from clutch.gpu.step import HEADER_BYTES, HEADER_FIELDS, MAX_SEQUENCES, SEQUENCE_BYTES, SEQUENCE_FIELDS
+from clutch.gpu.weight_formats import FORMATS, format_of
 from tests.support.kernel_reference import REFERENCES
 
 WGSL = Path(__file__).parents[2] / "wgsl"
@@ -25,6 +27,7 @@ KINDS = {
     "kv": {},
     "candidate": {},
     "step": {(1, 0, UNIFORM, "step")},
+    "rows": {},
 }
 
 
@@ -67,8 +70,8 @@ def declared_bindings(name):
 
 def test_the_registry_lists_every_file():
     assert sorted(KERNELS) == NAMES
-    assert {f"format_{name}" for name in FORMATS.values()} == files_of("format")
-    assert {f"repack_{name}" for name in FORMATS.values()} <= set(NAMES)
+    assert {f"format_{layout.name}" for layout in FORMATS.values()} == files_of("format")
+    assert {f"repack_{layout.name}" for layout in FORMATS.values()} == {n for n in NAMES if n.startswith("repack_")}
     assert {f"kv_{name}" for name in KV_FORMATS} == files_of("kv")
     assert set(COMPLETIONS) <= set(COMPLETING)
     assert sorted(REFERENCES) == NAMES
@@ -76,7 +79,13 @@ def test_the_registry_lists_every_file():
 
 def test_every_supported_quantisation_has_a_format():
     assert set(FORMATS) == SUPPORTED
-    assert [format_name(quant) for quant in FORMATS] == list(FORMATS.values())
+    for quant, layout in FORMATS.items():
+        assert layout == format_of(quant)
+        # A layout of our own costs a little more than the file's, never much.
+        size_bytes = layout.quants_bytes + layout.scales_bytes
+        assert quant.block_bytes <= size_bytes <= 1.1 * quant.block_bytes
+    with pytest.raises(UnsupportedModelError, match="of type Q2_K"):
+        format_of(QuantType.Q2_K)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,6 +143,7 @@ WHAT_A_KIND_IS_CALLED_FOR = {
     "kv": r"\beight_at\(",
     "candidate": r"\bCandidate\b",
     "step": r"\bstep\.",
+    "rows": r"\bfn repack\(",
 }
 
 
@@ -141,12 +151,18 @@ WHAT_A_KIND_IS_CALLED_FOR = {
 def test_workgroup_size_completions_and_reference(name):
     spec, text, header = KERNELS[name], text_of(name), header_of(name)
     sizes = re.findall(r"@workgroup_size\((\w+)\)\nfn main\(", text)
-    assert sizes == ([] if "product" in spec.completed_by else [str(spec.workgroup_size or "WORKGROUP")])
+    has_main_elsewhere = {"product", "rows"} & set(spec.completed_by)
+    assert sizes == ([] if has_main_elsewhere else [str(spec.workgroup_size or "WORKGROUP")])
     for kind, used in WHAT_A_KIND_IS_CALLED_FOR.items():
         assert bool(re.search(used, text)) == (kind in spec.completed_by), kind
-    for kind, need in (("product", "a product"), ("format", "a weight format"), ("kv", "a KV format")):
+    for kind, need in (
+        ("product", "a product"),
+        ("format", "a weight format"),
+        ("kv", "a KV format"),
+        ("rows", "rows.wgsl"),
+    ):
         assert (need in header["needs"]) == (kind in spec.completed_by), kind
-    assert f"tests/support/kernel_reference.py: {name};" in header["reference"]
+    assert re.search(rf"tests/support/(kernel|format)_reference\.py: {name};", header["reference"])
     assert {"title", "shapes", "bindings", "dispatch", "needs", "reference"} <= set(header)
     assert header["title"].startswith(f"{name}.wgsl: ")
 
@@ -176,6 +192,7 @@ PROVIDED = {
         "fn eight_at(head: u32, i: u32) -> array<vec4f, 2> {",
     ],
     "candidate": ["struct Candidate {", "fn joined(a: Candidate, b: Candidate) -> Candidate {"],
+    "rows": ["fn main(", "fn word_at(half_word: u32) -> u32 {"],
     "step": ["fn sequence_of(token: u32) -> u32 {", "fn position_of(token: u32) -> u32 {"],
 }
 
@@ -187,7 +204,7 @@ def test_a_completion_provides_what_its_kind_promises(name):
     assert "provides" in header
     for provided in PROVIDED.get(name) or PROVIDED[kind_of(name)]:
         assert provided in text
-    assert ("@compute" in text) == (kind_of(name) == "product")
+    assert ("@compute" in text) == (kind_of(name) in ("product", "rows"))
     assert set(declared_bindings(name)) == set(KINDS[kind_of(name)])
 
 

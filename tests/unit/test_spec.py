@@ -187,8 +187,8 @@ def test_every_shape_is_checked(name):
 @pytest.mark.parametrize(
     ("name", "quant", "supported"),
     [
-        ("blk.1.ffn_down.weight", QuantType.Q6_K, "F32, Q4_1, Q8_0"),
-        ("token_embd.weight", QuantType.F16, "F32, Q4_1, Q8_0"),
+        ("blk.1.ffn_down.weight", QuantType.Q5_K, "F32, Q4_1, Q4_K, Q5_0, Q6_K, Q8_0"),
+        ("token_embd.weight", QuantType.F16, "F32, Q4_1, Q4_K, Q5_0, Q6_K, Q8_0"),
         ("blk.0.attn_norm.weight", QuantType.Q8_0, "F32"),
     ],
 )

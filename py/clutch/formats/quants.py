@@ -6,6 +6,7 @@ Source: ggml's `ggml-common.h` (block structs) and the type numbers of the GGUF 
 """
 
 import struct
+from collections.abc import Callable
 from enum import Enum
 
 
@@ -62,9 +63,6 @@ class QuantType(Enum):
 BY_TYPE_ID = {quant.value: quant for quant in QuantType}
 """The types that a GGUF file may name, by the number in the file."""
 
-SUPPORTED = frozenset({QuantType.F32, QuantType.Q4_1, QuantType.Q8_0})
-"""The types that our kernels read."""
-
 
 def row_size_bytes(quant: QuantType, n: int) -> int:
     """Return the bytes of a row of `n` weights; `n` is a multiple of the type's block size."""
@@ -73,18 +71,77 @@ def row_size_bytes(quant: QuantType, n: int) -> int:
 
 
 def dequantise_block(quant: QuantType, block: bytes | memoryview) -> list[float]:
-    """Return the weights of one block of a type in `SUPPORTED`, in order.
+    """Return the weights of one block of a type in `SUPPORTED`, in order."""
+    assert len(block) == quant.block_bytes
+    return _DEQUANTISERS[quant](block)
 
-    Q4_1  f16 scale, f16 minimum, 16 bytes: byte j holds weight j in its low and weight j + 16 in its high
-          nibble; w = scale * q + minimum
-    Q8_0  f16 scale, 32 signed bytes; w = scale * q
-    """
-    assert quant in SUPPORTED and len(block) == quant.block_bytes
-    if quant is QuantType.F32:
-        return list(struct.unpack("<f", block))
-    if quant is QuantType.Q8_0:
-        scale, *levels = struct.unpack("<e32b", block)
-        return [scale * level for level in levels]
+
+def _f32(block: bytes | memoryview) -> list[float]:
+    return list(struct.unpack("<f", block))
+
+
+def _q4_1(block: bytes | memoryview) -> list[float]:
+    """f16 scale, f16 minimum, then byte j: weight j in its low, j + 16 in its high nibble; w = scale * q + minimum."""
     scale, minimum, *pairs = struct.unpack("<ee16B", block)
-    levels = [pair & 15 for pair in pairs] + [pair >> 4 for pair in pairs]
-    return [scale * level + minimum for level in levels]
+    return [scale * level + minimum for level in _nibbles(pairs)]
+
+
+def _q4_k(block: bytes | memoryview) -> list[float]:
+    """f16 d, f16 dmin, 12 bytes of 6-bit numbers sc and m for each 32 weights, then 32 bytes for each 64.
+
+    Byte i holds weight i in its low and weight i + 32 in its high nibble; w = d * sc * q - dmin * m.
+    """
+    d, dmin, *levels = struct.unpack("<ee140B", block)
+    low, middle, high = levels[0:4], levels[4:8], levels[8:12]
+    scales = [byte & 63 for byte in low] + [byte & 15 | top >> 6 << 4 for byte, top in zip(high, low, strict=True)]
+    minima = [byte & 63 for byte in middle] + [
+        byte >> 4 | top >> 6 << 4 for byte, top in zip(high, middle, strict=True)
+    ]
+    nibbles = [level for at in range(12, 140, 32) for level in _nibbles(levels[at : at + 32])]
+    return [d * scales[i // 32] * level - dmin * minima[i // 32] for i, level in enumerate(nibbles)]
+
+
+def _q5_0(block: bytes | memoryview) -> list[float]:
+    """f16 scale, u32 of the fifth bits, nibbles as in Q4_1; w = scale * (q - 16)."""
+    scale, fifth, *pairs = struct.unpack("<eI16B", block)
+    return [scale * ((level | (fifth >> i & 1) << 4) - 16) for i, level in enumerate(_nibbles(pairs))]
+
+
+def _q6_k(block: bytes | memoryview) -> list[float]:
+    """128 bytes of nibbles, 64 of bits 4 and 5, an int8 sc for each 16 weights, f16 d; w = d * sc * (q - 32).
+
+    Each half of the block is four times 32 weights: the nibbles of 0 and 2, and of 1 and 3, share 32 bytes; the high
+    bits of all four share 32.
+    """
+    levels, (*scales, d) = block[:192], struct.unpack("<16be", block[192:])
+    weights = []
+    for i in range(256):
+        half, j, at = i // 128, i % 128 // 32, i % 32
+        nibble = levels[64 * half + 32 * (j % 2) + at] >> 4 * (j // 2) & 15
+        high = levels[128 + 32 * half + at] >> 2 * j & 3
+        weights.append(d * scales[i // 16] * ((nibble | high << 4) - 32))
+    return weights
+
+
+def _q8_0(block: bytes | memoryview) -> list[float]:
+    """f16 scale, 32 signed bytes; w = scale * q."""
+    scale, *levels = struct.unpack("<e32b", block)
+    return [scale * level for level in levels]
+
+
+def _nibbles(pairs: list[int]) -> list[int]:
+    """Return the low nibbles of some bytes, then the high ones."""
+    return [pair & 15 for pair in pairs] + [pair >> 4 for pair in pairs]
+
+
+_DEQUANTISERS: dict[QuantType, Callable[[bytes | memoryview], list[float]]] = {
+    QuantType.F32: _f32,
+    QuantType.Q4_1: _q4_1,
+    QuantType.Q4_K: _q4_k,
+    QuantType.Q5_0: _q5_0,
+    QuantType.Q6_K: _q6_k,
+    QuantType.Q8_0: _q8_0,
+}
+
+SUPPORTED = frozenset(_DEQUANTISERS)
+"""The types that our kernels read."""

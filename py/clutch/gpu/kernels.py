@@ -10,8 +10,7 @@ their declarations.
 from dataclasses import dataclass
 from pathlib import Path
 
-from clutch.errors import UnsupportedModelError
-from clutch.formats.quants import QuantType
+from clutch.gpu.weight_formats import FORMATS
 
 READ, WRITE, UNIFORM = "read", "read_write", "uniform"
 
@@ -114,30 +113,12 @@ KERNELS: dict[str, KernelSpec] = {
             ("candidate", "step"),
             workgroup_size=256,
         ),
-        KernelSpec("repack_q4_1", _REPACK),
-        KernelSpec("repack_q8_0", _REPACK),
-        KernelSpec("repack_f32", _REPACK),
+        *(
+            KernelSpec(f"repack_{format.name}", _REPACK, completed_by=("rows",), workgroup_size=256)
+            for format in FORMATS.values()
+        ),
     )
 }
-
-# The matrix formats there is a `format_*.wgsl` and a `repack_*.wgsl` for.
-FORMATS: dict[QuantType, str] = {QuantType.Q4_1: "q4_1", QuantType.Q8_0: "q8_0", QuantType.F32: "f32"}
-
-
-def format_name(quant_type: QuantType) -> str:
-    """Return the name of the weight format of `quant_type`.
-
-    Raises:
-        UnsupportedModelError: there is no kernel for it.
-    """
-    if quant_type not in FORMATS:
-        known = ", ".join(sorted(t.name for t in FORMATS))
-        raise UnsupportedModelError(
-            f"There are no kernels for weights of type {quant_type.name}.",
-            hint=f"Choose a file quantised as one of {known}.",
-            quantisation=quant_type.name,
-        )
-    return FORMATS[quant_type]
 
 
 @dataclass(frozen=True)
@@ -182,7 +163,7 @@ def kernel(name: str, *files: str, **constants: int | float) -> Kernel:
         constants: of the kernel and of its completions, in any order; an int becomes a u32, a float an f32.
     """
     spec = KERNELS[name]
-    every = [*files, *(kind for kind in ("candidate", "step") if kind in spec.completed_by)]
+    every = [*files, *(kind for kind in ("candidate", "step", "rows") if kind in spec.completed_by)]
     if any(file.startswith("format_") and file != "format_f32" for file in files):
         every.append("blocks")
     assert set(spec.completed_by) <= {file.partition("_")[0] for file in every}, (name, files)

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from clutch.gpu.device import Buffer, ByteStream, Device, Dispatch, Usage
-from clutch.gpu.kernels import Kernel, format_name, kernel
+from clutch.gpu.kernels import Kernel, kernel
 from clutch.gpu.ledger import Ledger
+from clutch.gpu.weight_formats import format_of
 from clutch.model.weights import BLOCK, MatrixPlan, Part, WeightPlan
 
 # Wait for the GPU at least this often, so that what is queued stays bounded.
@@ -92,11 +93,16 @@ class Upload:
     def _repack(self, staging: Buffer, rows: Buffer, plan: MatrixPlan, n_rows: int) -> Dispatch:
         [matrix] = self._weights.buffers[plan.name].slabs
         buffers = (staging, matrix.quants, matrix.scales, rows)
-        return Dispatch(_repack(plan), buffers, n_rows * plan.columns // BLOCK)
+        return Dispatch(_repack(plan), buffers, n_rows * plan.columns // _block(plan))
 
 
 def _repack(plan: MatrixPlan) -> Kernel:
-    return kernel(f"repack_{format_name(plan.type)}")
+    return kernel(f"repack_{format_of(plan.type).name}")
+
+
+def _block(plan: MatrixPlan) -> int:
+    """Weights that a thread of the repack kernel moves."""
+    return min(BLOCK, plan.type.block_size)
 
 
 def _pieces(part: Part, plan: MatrixPlan, most_bytes: int) -> list[tuple[int, int, int]]:
@@ -111,5 +117,5 @@ def _pieces(part: Part, plan: MatrixPlan, most_bytes: int) -> list[tuple[int, in
 
 def _rows(part: Part, plan: MatrixPlan, first_row: int, n_rows: int) -> bytes:
     """Return the `rows` uniform of the repack kernels."""
-    blocks_per_row = plan.columns // BLOCK
+    blocks_per_row = plan.columns // _block(plan)
     return struct.pack("<5I12x", n_rows * blocks_per_row, blocks_per_row, first_row, part.row_stride, part.row_offset)

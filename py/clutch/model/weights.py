@@ -12,16 +12,12 @@ from clutch.formats.gguf import GGUFHeader
 from clutch.formats.gguf_tensors import TensorInfo
 from clutch.formats.quants import QuantType, row_size_bytes
 from clutch.gpu.device import Buffer
-from clutch.gpu.kernels import format_name
 from clutch.gpu.ledger import Scope
+from clutch.gpu.weight_formats import format_of
 from clutch.model.spec import ModelSpec
 from clutch.model.tensor_set import EMBEDDING, OUTPUT
 
 BLOCK = 32
-
-# Bytes a block of 32 weights takes in the two buffers of its format.
-_QUANTS_BYTES = {QuantType.Q4_1: 16, QuantType.Q8_0: 32, QuantType.F32: 128}
-_SCALES_BYTES = {QuantType.Q4_1: 4, QuantType.Q8_0: 4, QuantType.F32: 0}
 
 
 @dataclass(frozen=True)
@@ -50,45 +46,36 @@ class MatrixPlan:
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of 32 weights."""
-        return self.rows * self.columns // BLOCK
+        """Blocks of its quantisation."""
+        return self.rows * self.columns // self.type.block_size
 
     @property
     def quants_bytes(self) -> int:
         """Size of the buffer of quants."""
-        return self.n_blocks * _QUANTS_BYTES[self.type]
+        return self.n_blocks * format_of(self.type).quants_bytes
 
     @property
     def scales_bytes(self) -> int:
         """Size of the buffer of scales; a format without scales still binds the smallest buffer."""
-        return max(16, self.n_blocks * _SCALES_BYTES[self.type])
+        return max(16, self.n_blocks * format_of(self.type).scales_bytes)
 
 
 @dataclass(frozen=True)
-class Slab:
-    """A run of rows of a matrix on the GPU, in one weight format."""
+class Matrix:
+    """A matrix on the GPU: rows x columns, row-major, in a weight format."""
 
-    first_row: int
     rows: int
+    columns: int
     format: str
     quants: Buffer
     scales: Buffer
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """A matrix on the GPU: rows x columns, row-major, in slabs."""
-
-    rows: int
-    columns: int
-    slabs: tuple[Slab, ...]
-
-
-@dataclass(frozen=True)
 class Layer:
     """The weights of one transformer block."""
 
-    attention_vectors: Buffer
+    attention_norm: Buffer
     qkv: Matrix
     attention_output: Matrix
     mlp_norm: Buffer
@@ -138,18 +125,13 @@ class WeightPlan:
         Raises:
             OutOfMemory: one does not fit.
         """
-        spec = self._spec
-        bias_bytes = (spec.n_heads + 2 * spec.n_kv_heads) * spec.head_dim * 4
-        made = {
-            plan.name: await _allocate(plan, scope, bias_bytes if plan.name.endswith("attn_norm") else 0)
-            for plan in self.matrices.values()
-        }
+        made = {plan.name: await _allocate(plan, scope) for plan in self.matrices.values()}
         layers = tuple(
             Layer(
-                attention_vectors=made[_LAYER.format(i, "attn_norm")].slabs[0].quants,
+                attention_norm=made[_LAYER.format(i, "attn_norm")].quants,
                 qkv=made[_LAYER.format(i, "qkv")],
                 attention_output=made[_LAYER.format(i, "attn_output")],
-                mlp_norm=made[_LAYER.format(i, "ffn_norm")].slabs[0].quants,
+                mlp_norm=made[_LAYER.format(i, "ffn_norm")].quants,
                 gate_up=made[_LAYER.format(i, "gate_up")],
                 down=made[_LAYER.format(i, "ffn_down")],
             )
@@ -157,7 +139,7 @@ class WeightPlan:
         )
         self.buffers = made
         output = EMBEDDING if self._spec.tied_output else OUTPUT
-        return Weights(made[EMBEDDING], layers, made["output_norm.weight"].slabs[0].quants, made[output])
+        return Weights(made[EMBEDDING], layers, made["output_norm.weight"].quants, made[output])
 
     def _plan(self) -> Iterator[MatrixPlan]:
         spec = self._spec
@@ -199,8 +181,7 @@ def _rows(tensor: TensorInfo) -> int:
     return tensor.shape[1] if len(tensor.shape) > 1 else 1
 
 
-async def _allocate(plan: MatrixPlan, scope: Scope, more_bytes: int) -> Matrix:
-    quants = await scope.buffer(f"{plan.name} quants", plan.quants_bytes + more_bytes)
+async def _allocate(plan: MatrixPlan, scope: Scope) -> Matrix:
+    quants = await scope.buffer(f"{plan.name} quants", plan.quants_bytes)
     scales = await scope.buffer(f"{plan.name} scales", plan.scales_bytes)
-    slab = Slab(0, plan.rows, format_name(plan.type), quants, scales)
-    return Matrix(plan.rows, plan.columns, (slab,))
+    return Matrix(plan.rows, plan.columns, format_of(plan.type).name, quants, scales)
