@@ -1,7 +1,8 @@
-"""The llama forward pass in NumPy float32, straight from a GGUF file: the oracle of every engine test.
+"""The forward pass of llama and qwen2 in NumPy float32, straight from a GGUF file: the oracle of every engine test.
 
 Letters: T tokens, P positions before them, H query heads, K KV heads, G = H / K, D head size, V vocabulary.
-RoPE turns the pairs (2i, 2i + 1) by position * theta^(-2i / D); GGUF's llama weights are permuted for that.
+RoPE turns the pairs (2i, 2i + 1) by position * theta^(-2i / D); GGUF's llama weights are permuted for that. Those of
+qwen2 are not: there the pairs are (i, i + D / 2).
 Source: Touvron et al. 2023 (llama), Su et al. 2021 (RoPE, eq. 34), Zhang & Sennrich 2019 (RMSNorm, eq. 4).
 """
 
@@ -23,7 +24,7 @@ class ReferenceModel:
         self.spec = read_spec(self.header)
         self.weights = {
             info.name.removesuffix(".weight"): dequantise(
-                data[info.offset : info.offset + info.size_bytes].tobytes(), info.type, info.shape[::-1]
+                data[info.offset : info.offset + info.size_bytes], info.type, info.shape[::-1]
             )
             for info in self.header.tensors.values()
         }
@@ -54,9 +55,10 @@ class ReferenceModel:
         for layer in range(spec.n_layers):
             block = f"blk.{layer}"
             y = self._norm(x, f"{block}.attn_norm")
-            q = _rotate(_heads(y @ w[f"{block}.attn_q"].T, spec.n_heads), turn)
-            k = _rotate(_heads(y @ w[f"{block}.attn_k"].T, spec.n_kv_heads), turn)
-            v = _heads(y @ w[f"{block}.attn_v"].T, spec.n_kv_heads)
+            q, k, v = (y @ w[f"{block}.attn_{part}"].T + w.get(f"{block}.attn_{part}.bias", 0) for part in "qkv")
+            rotate = _rotate_halves if spec.architecture == "qwen2" else _rotate
+            q, k = rotate(_heads(q, spec.n_heads), turn), rotate(_heads(k, spec.n_kv_heads), turn)
+            v = _heads(v, spec.n_kv_heads)
             keys, values = cache[layer]
             cache[layer] = np.concatenate([keys, k]), np.concatenate([values, v])
             x = x + _attention(q, *cache[layer]) @ w[f"{block}.attn_output"].T
@@ -93,6 +95,13 @@ def _rotations(start: int, count: int, head_dim: int, theta: float) -> np.ndarra
 def _rotate(x: np.ndarray, turn: np.ndarray) -> np.ndarray:
     """Turn the pairs of `x` (T, heads, D) f32."""
     return (np.ascontiguousarray(x).view(np.complex64) * turn).view(np.float32)
+
+
+def _rotate_halves(x: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Turn the pairs (i, i + D / 2) of `x` (T, heads, D) f32."""
+    first, second = np.split(x, 2, axis=-1)
+    turned = (first + 1j * second) * turn
+    return np.concatenate([turned.real, turned.imag], axis=-1).astype(np.float32)
 
 
 def _attention(q: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A llama of a hundred kilobytes with random weights, a byte-level BPE and SmolLM2's way of writing metadata.
+"""A llama or qwen2 of a hundred kilobytes with random weights, a byte-level BPE and SmolLM2's way of writing metadata.
 
 Its logits are spread (standard deviation about 3) and its greedy answers wander instead of repeating one
 token, so that a wrong kernel, a stale cache or a lost position changes the answer. The control tokens have
@@ -35,6 +35,8 @@ CHAT_TEMPLATE = (
 IM_START, IM_END = 1, 2
 _NORMAL, _CONTROL = 1, 3
 
+_ABSENT_IN_QWEN2 = ("attention.key_length", "attention.value_length", "rope.dimension_count", "vocab_size")
+
 LOGIT_STD = 3.0
 _GAIN = 1.6
 """Standard deviation of a projection's output for a normalised input: layers outweigh the token they start
@@ -48,6 +50,7 @@ def vocabulary() -> list[str]:
 
 def encode_tiny_model(
     *,
+    architecture: str = "llama",
     n_layers: int = 2,
     hidden: int = 64,
     intermediate: int = 96,
@@ -58,6 +61,7 @@ def encode_tiny_model(
     seed: int = 0,
     matrix_type: QuantType = QuantType.Q4_1,
     embedding_type: QuantType = QuantType.Q8_0,
+    part_types: Mapping[str, QuantType] | None = None,
     tied: bool = True,
     metadata: Mapping[str, object] | None = None,
     quiet_ids: Sequence[int] = range(len(CONTROL_TOKENS)),
@@ -65,37 +69,51 @@ def encode_tiny_model(
     """Return the file; the same arguments give the same bytes.
 
     Args:
+        architecture: "llama", or "qwen2": with biases on q, k and v, and without the keys that its files leave out.
+        part_types: the quantisation of some matrices by their name in every layer ("attn_v"), instead of matrix_type.
         metadata: replaces values of the file's own, its vocabulary for instance.
         quiet_ids: tokens that are never the likeliest.
     """
+    is_qwen2 = architecture == "qwen2"
     values = {
-        "general.architecture": "llama",
+        "general.architecture": architecture,
         "general.type": "model",
-        "general.name": "Tiny random llama",
+        "general.name": f"Tiny random {architecture}",
         "general.languages": ["en"],
-        "llama.block_count": n_layers,
-        "llama.context_length": context_length,
-        "llama.embedding_length": hidden,
-        "llama.feed_forward_length": intermediate,
-        "llama.attention.head_count": n_heads,
-        "llama.attention.head_count_kv": n_kv_heads,
-        "llama.attention.key_length": head_dim,
-        "llama.attention.value_length": head_dim,
-        "llama.rope.freq_base": 10000.0,
-        "llama.rope.dimension_count": head_dim,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
+        **{
+            f"{architecture}.{key}": value
+            for key, value in {
+                "block_count": n_layers,
+                "context_length": context_length,
+                "embedding_length": hidden,
+                "feed_forward_length": intermediate,
+                "attention.head_count": n_heads,
+                "attention.head_count_kv": n_kv_heads,
+                "attention.key_length": head_dim,
+                "attention.value_length": head_dim,
+                "rope.freq_base": 10000.0,
+                "rope.dimension_count": head_dim,
+                "attention.layer_norm_rms_epsilon": 1e-5,
+                "vocab_size": len(vocabulary()),
+            }.items()
+            if not (is_qwen2 and key in _ABSENT_IN_QWEN2)
+        },
         **_tokenizer_metadata(),
         **(metadata or {}),
     }
-    n_tokens = values["llama.vocab_size"]
+    n_tokens = len(values["tokenizer.ggml.tokens"])  # type: ignore[arg-type]
     random = np.random.default_rng(seed)
 
     def matrix(name: str, n_in: int, n_out: int) -> Tensor:
         drawn = random.standard_normal((n_out, n_in), np.float32) * (_GAIN / n_in**0.5)
-        return tensor(name, drawn, matrix_type)
+        part = name.removesuffix(".weight").rpartition(".")[2]
+        return tensor(name, drawn, (part_types or {}).get(part, matrix_type))
 
     def norm(name: str) -> Tensor:
         return tensor(name, 1 + 0.1 * random.standard_normal(hidden, np.float32), QuantType.F32)
+
+    def bias(name: str, n_out: int) -> Tensor:
+        return tensor(name, 0.5 * random.standard_normal(n_out, np.float32), QuantType.F32)
 
     def embedding(name: str) -> Tensor:
         drawn = random.standard_normal((n_tokens, hidden), np.float32) * (LOGIT_STD / hidden**0.5)
@@ -115,6 +133,9 @@ def encode_tiny_model(
             matrix(f"{layer}.ffn_up.weight", hidden, intermediate),
             matrix(f"{layer}.ffn_down.weight", intermediate, hidden),
         ]
+        if is_qwen2:
+            tensors += [bias(f"{layer}.attn_q.bias", n_heads * head_dim)]
+            tensors += [bias(f"{layer}.attn_{part}.bias", n_kv_heads * head_dim) for part in "kv"]
     tensors.append(norm("output_norm.weight"))
     if not tied:
         tensors.append(embedding("output.weight"))
@@ -132,7 +153,6 @@ def _tokenizer_metadata() -> dict[str, object]:
     n_normal = len(tokens) - len(CONTROL_TOKENS)
     token_types = [_CONTROL] * len(CONTROL_TOKENS) + [_NORMAL] * n_normal
     return {
-        "llama.vocab_size": len(tokens),
         "tokenizer.ggml.add_space_prefix": False,
         "tokenizer.ggml.add_bos_token": False,
         "tokenizer.ggml.model": "gpt2",

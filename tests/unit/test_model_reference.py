@@ -20,6 +20,7 @@ VARIANTS = {
     "tied": {},
     "untied": {"tied": False},
     "q8_0 matrices": {"matrix_type": QuantType.Q8_0, "embedding_type": QuantType.Q4_1},
+    "qwen2": {"architecture": "qwen2", "tied": False},
     "f32": {"matrix_type": QuantType.F32, "embedding_type": QuantType.F32},
 }
 
@@ -34,7 +35,9 @@ class SlowModel:
 
     def __init__(self, data):
         self.weights = {}
-        for info in parse_header(data, len(data)).tensors.values():
+        header = parse_header(data, len(data))
+        self.rope = rope_of_halves if header.metadata["general.architecture"] == "qwen2" else rope
+        for info in header.tensors.values():
             size = info.type.block_bytes
             places = range(info.offset, info.offset + info.size_bytes, size)
             blocks = (dequantise_block(info.type, data[place : place + size]) for place in places)
@@ -52,7 +55,7 @@ class SlowModel:
     def after_layer(self, block, stream):
         normed = [self.norm(x, f"{block}.attn_norm") for x in stream]
         queries, keys = (
-            [rope(self.times(x, f"{block}.attn_{part}"), position) for position, x in enumerate(normed)]
+            [self.rope(self.times(x, f"{block}.attn_{part}"), position) for position, x in enumerate(normed)]
             for part in "qk"
         )
         values = [self.times(x, f"{block}.attn_v") for x in normed]
@@ -83,7 +86,9 @@ class SlowModel:
         return [value / rms * weight for value, weight in zip(x, weights, strict=True)]
 
     def times(self, x, name):
-        return [dot(row, x) for row in self.weights[f"{name}.weight"]]
+        product = [dot(row, x) for row in self.weights[f"{name}.weight"]]
+        (bias,) = self.weights.get(f"{name}.bias", [[0.0] * len(product)])
+        return add(product, bias)
 
 
 def rope(x, position):
@@ -93,6 +98,16 @@ def rope(x, position):
             pair = complex(x[start + i], x[start + i + 1])
             pair *= cmath.exp(1j * position * THETA ** (-i / HEAD_DIM))
             turned += [pair.real, pair.imag]
+    return turned
+
+
+def rope_of_halves(x, position):
+    """Turn i with i + HEAD_DIM / 2, by making them neighbours."""
+    half = HEAD_DIM // 2
+    order = [start + i + side * half for start in range(0, len(x), HEAD_DIM) for i in range(half) for side in (0, 1)]
+    turned = [0.0] * len(x)
+    for place, value in zip(order, rope([x[place] for place in order], position), strict=True):
+        turned[place] = value
     return turned
 
 

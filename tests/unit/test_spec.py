@@ -58,6 +58,8 @@ def test_reads_the_tiny_model():
         "context_length": 512,
         "vocab_size": 313,
         "tied_output": True,
+        "has_qkv_bias": False,
+        "pairs_halves": False,
         "tensor_types": {name: tensor.type for name, tensor in TINY.tensors.items()},
     }
 
@@ -71,6 +73,22 @@ def test_absent_keys_have_llama_cpps_defaults():
     spec = read_spec(header)
     assert (spec.name, spec.head_dim, spec.n_kv_heads, spec.rope_dim) == ("llama", 16, 4, 16)
     assert (spec.rope_theta, spec.vocab_size) == (10000.0, 313)
+
+
+def test_reads_a_qwen2_whose_file_leaves_out_what_follows():
+    spec = read_spec(header_of(architecture="qwen2", tied=False))
+    assert (spec.architecture, spec.tied_output, spec.has_qkv_bias, spec.pairs_halves) == ("qwen2", False, True, True)
+    assert (spec.head_dim, spec.rope_dim, spec.vocab_size) == (16, 16, 313)
+    assert spec.tensor_types["blk.1.attn_k.bias"] is QuantType.F32
+
+
+@pytest.mark.parametrize("name", ["blk.0.attn_q.bias", "blk.1.attn_v.bias"])
+def test_a_qwen2_has_its_biases(name):
+    header = header_of(architecture="qwen2")
+    tensors = {key: tensor for key, tensor in header.tensors.items() if key != name}
+    with pytest.raises(ModelFormatError) as caught:
+        read_spec(dataclasses.replace(header, tensors=tensors))
+    assert caught.value.data["field"] == name
 
 
 @pytest.mark.parametrize(
@@ -130,7 +148,7 @@ def test_heads_divide_the_hidden_size():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"general.architecture": "mamba"}, "architecture is mamba; Clutch runs one of: llama"),
+        ({"general.architecture": "mamba"}, "architecture is mamba; Clutch runs one of: llama, qwen2"),
         ({"llama.rope.scaling.type": "yarn"}, "RoPE scaling is yarn"),
         ({"llama.rope.scaling.type": "linear"}, "RoPE scaling is linear"),
         ({"llama.rope.scaling.factor": 4.0}, r"RoPE scaling is linear, 4\.0"),

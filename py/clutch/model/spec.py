@@ -24,5 +24,8 @@ class ModelSpec:
     vocab_size: int
     tied_output: bool
     """The output matrix is the embedding."""
+    has_qkv_bias: bool
+    pairs_halves: bool
+    """RoPE turns dimensions i and i + head_dim / 2 of the file's q and k together; see `tensor_set.Architecture`."""
     tensor_types: dict[str, QuantType]
     """How each tensor is stored, by its name in the file."""

@@ -12,7 +12,7 @@ from clutch.formats.gguf import GGUFHeader
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.metadata_view import MetadataView, unsupported, value_error
 from clutch.model.spec import ModelSpec
-from clutch.model.tensor_set import EMBEDDING, OUTPUT, TENSOR_SHAPES, check_tensors
+from clutch.model.tensor_set import ARCHITECTURES, EMBEDDING, OUTPUT, check_tensors
 
 _BLOCK = 32
 """Weights in a block of every quantised type we run; a GEMV reads whole blocks of its input."""
@@ -33,8 +33,8 @@ def read_spec(header: GGUFHeader) -> ModelSpec:
     """
     view = MetadataView(header.metadata)
     arch = view.text("general.architecture")
-    if arch not in TENSOR_SHAPES:
-        raise unsupported("architecture", arch, f"one of: {', '.join(TENSOR_SHAPES)}")
+    if arch not in ARCHITECTURES:
+        raise unsupported("architecture", arch, f"one of: {', '.join(ARCHITECTURES)}")
     _refuse_variants(view, header, arch)
     hidden_size = view.integer(f"{arch}.embedding_length", 1, _MAX_WIDTH)
     n_heads = view.integer(f"{arch}.attention.head_count", 1, _MAX_WIDTH)
@@ -55,6 +55,8 @@ def read_spec(header: GGUFHeader) -> ModelSpec:
         context_length=view.integer(f"{arch}.context_length", 1, _MAX_CONTEXT),
         vocab_size=vocab_size,
         tied_output=OUTPUT not in header.tensors,
+        has_qkv_bias=ARCHITECTURES[arch].has_qkv_bias,
+        pairs_halves=ARCHITECTURES[arch].pairs_halves,
         tensor_types={tensor.name: tensor.type for tensor in header.tensors.values()},
     )
     _check_numbers(spec)

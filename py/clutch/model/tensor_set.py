@@ -5,6 +5,7 @@ Source: llama.cpp's tensor names (`src/llama-arch.cpp`).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from clutch.formats.gguf import GGUFHeader
 from clutch.formats.quants import SUPPORTED, QuantType
@@ -41,8 +42,35 @@ def _llama(spec: ModelSpec) -> Shapes:
     return shapes
 
 
-TENSOR_SHAPES: dict[str, Callable[[ModelSpec], Shapes]] = {"llama": _llama}
-"""The architectures we run. A new one adds a function here (Qwen2: biases on q, k and v)."""
+def _qwen2(spec: ModelSpec) -> Shapes:
+    """The dense model of Qwen2 (Yang et al. 2024): as llama, with biases on q, k and v."""
+    q_size, kv_size = spec.n_heads * spec.head_dim, spec.n_kv_heads * spec.head_dim
+    biases: Shapes = {"attn_q": (q_size,), "attn_k": (kv_size,), "attn_v": (kv_size,)}
+    layers = range(spec.n_layers)
+    return _llama(spec) | {f"blk.{i}.{part}.bias": shape for i in layers for part, shape in biases.items()}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What sets an architecture apart.
+
+    Args:
+        shapes: its tensors.
+        has_qkv_bias: q, k and v get a bias each.
+        pairs_halves: RoPE turns dimensions i and i + head_dim / 2 of the file's q and k together ("NEOX"), not the
+            neighbours 2 i and 2 i + 1.
+    """
+
+    shapes: Callable[[ModelSpec], Shapes]
+    has_qkv_bias: bool = False
+    pairs_halves: bool = False
+
+
+ARCHITECTURES = {
+    "llama": Architecture(_llama),
+    "qwen2": Architecture(_qwen2, has_qkv_bias=True, pairs_halves=True),
+}
+"""The architectures we run."""
 
 
 def check_tensors(header: GGUFHeader, spec: ModelSpec) -> None:
@@ -52,14 +80,14 @@ def check_tensors(header: GGUFHeader, spec: ModelSpec) -> None:
         ModelFormatError: one is missing or has another shape than the spec implies.
         UnsupportedModelError: there are more, or one is stored in a type that we have no kernel for.
     """
-    shapes = TENSOR_SHAPES[spec.architecture](spec)
+    shapes = ARCHITECTURES[spec.architecture].shapes(spec)
     for name, shape in shapes.items():
         tensor = header.tensors.get(name)
         if tensor is None:
             raise value_error(name, f"a tensor of shape {shape}", "no such tensor")
         if tensor.shape != shape:
             raise value_error(name, f"shape {shape}", f"shape {tensor.shape}")
-        # Norms are a thousandth of the weights: every file stores them in full, and our kernels count on it.
+        # Norms and biases are a thousandth of the weights: every file has them in full, and our kernels count on it.
         allowed = SUPPORTED if len(shape) > 1 else {QuantType.F32}
         if tensor.type not in allowed:
             names = ", ".join(sorted(quant.name for quant in allowed))
