@@ -309,7 +309,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         f"{MODEL}/weights.py",
         "tests/unit/test_weights_plan.py",
-        (('ffn_up.weight", 2, 1)', 'ffn_up.weight", 2, 0)'),),
+        (('_{name}.weight", i, 2)', '_{name}.weight", 0, 2)'),),
     ),
     # Kernels: an index beside the right one.
     (

@@ -42,7 +42,7 @@ async def step_plans(kv_format=F16, adapter=None, **model):
     header = parse_header(data, len(data))
     spec, config = read_spec(header), EngineConfig(context_length=64, kv_format=kv_format)
     recipe = recipe_for(spec, adapter, GUARANTEED) if adapter else PORTABLE
-    weight_plan = WeightPlan(spec, header)
+    weight_plan = WeightPlan(spec, header, GUARANTEED.largest_buffer_bytes)
     memory = plan_memory(spec, weight_plan, config, GUARANTEED, recipe)
     scope = Ledger().scope(FakeDevice())
     weights = await weight_plan.allocate(scope)

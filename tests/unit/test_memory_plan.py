@@ -33,7 +33,7 @@ def planned(config=None, limits=GUARANTEED, **model):
     data = encode_tiny_model(**model).data
     header = parse_header(data, len(data))
     spec = read_spec(header)
-    weights = WeightPlan(spec, header)
+    weights = WeightPlan(spec, header, limits.largest_buffer_bytes)
     return plan_memory(spec, weights, config or EngineConfig(), limits), weights
 
 
@@ -70,8 +70,8 @@ def test_every_buffer_is_as_large_as_planned(model, config):
     expected = {name: rounded(size) for name, size in plan.scratch.items() if name != "readbacks"}
     expected |= {f"readback {i}": MAX_SEQUENCES * RESULT_BYTES for i in range(config.steps_in_flight + 1)}
     expected |= {f"KV pages of layer {i}": plan.kv_layer_bytes for i in range(plan.n_layers)}
-    expected |= {f"{m.name} quants": rounded(m.quants_bytes) for m in weights.matrices.values()}
-    expected |= {f"{m.name} scales": rounded(m.scales_bytes) for m in weights.matrices.values()}
+    expected |= {f"{slab.label} quants": rounded(slab.quants_bytes) for slab in weights.slabs}
+    expected |= {f"{slab.label} scales": rounded(slab.scales_bytes) for slab in weights.slabs}
     assert device.sizes == expected
     assert ledger.bytes == sum(expected.values())
     assert 0 <= ledger.bytes - plan.total_bytes < 16 * ledger.buffers
@@ -180,8 +180,8 @@ def test_the_advice_is_the_most_that_leaves_room_for_the_rest(asked, name):
     assert advise(plan, config, refused, rest - 1).data[name] == 0
 
 
-def test_weights_that_are_too_large_are_named():
+def test_weights_that_are_too_large_even_in_slabs_are_named():
     with pytest.raises(OutOfMemory) as refused:
-        planned(limits=Limits(4096, 1 << 20))
-    assert refused.value.data["buffer"] == "token_embd.weight"
+        planned(limits=Limits(100, 1 << 20))
+    assert refused.value.data["buffer"] == "blk.0.qkv from row 0"
     assert "smaller model" in refused.value.hint

@@ -81,7 +81,7 @@ async def load_model(
         DeviceLost, DeviceTimeout: as for every wait.
     """
     watch = StopWatch()
-    weight_plan = WeightPlan(spec, header)
+    weight_plan = WeightPlan(spec, header, device.limits.largest_buffer_bytes)
     recipe = recipe_for(spec, device.adapter, device.limits)
     memory = plan_memory(spec, weight_plan, config, device.limits, recipe)
     with ExitStack() as on_failure:

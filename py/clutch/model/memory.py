@@ -10,6 +10,7 @@ from clutch.kv.layout import Q8, KVLayout
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.recipe import LM_HEAD, PORTABLE, Recipe
 from clutch.model.spec import ModelSpec
+from clutch.model.tensor_set import EMBEDDING, OUTPUT
 from clutch.model.weights import WeightPlan
 
 MIB = 1 << 20
@@ -78,10 +79,13 @@ def plan_memory(
     kv = KVLayout(config.kv_format, spec.n_kv_heads, spec.head_dim)
     tokens = max(config.prefill_tokens, MAX_SEQUENCES)
     heads, splits = spec.n_heads, config.attention_splits
+    # A candidate of each workgroup of the head.
+    output = weights.matrices[EMBEDDING if spec.tied_output else OUTPUT]
+    n_candidates = sum(recipe.decode[LM_HEAD].workgroups(slab.rows) for slab in output.slabs)
     # A decode step of every session may be in flight, and a chunk of one prompt beside them.
     n_readbacks = config.steps_in_flight + 1
     largest_raw = max(part.tensor.size_bytes for part, _ in weights.uploads())
-    largest_row = max(plan.row_bytes for plan in weights.matrices.values())
+    largest_row = max(part.row_bytes for part, _ in weights.uploads())
     plan = MemoryPlan(
         context_length=context_length,
         pool_positions=config.pool_of(context_length),
@@ -101,7 +105,7 @@ def plan_memory(
             # Sums, the largest score and the norm, and two words that keep vectors of four aligned.
             "pieces": tokens * heads * splits * (spec.head_dim + 4) * 4,
             "logits": MAX_SEQUENCES * spec.vocab_size * 4,
-            "candidates": MAX_SEQUENCES * recipe.decode[LM_HEAD].workgroups(spec.vocab_size) * CANDIDATE_BYTES,
+            "candidates": MAX_SEQUENCES * n_candidates * CANDIDATE_BYTES,
             "rope": context_length * spec.head_dim // 2 * 2 * 4,
             "tokens": MAX_SEQUENCES * context_length * 4,
             "block table": MAX_SEQUENCES * context_length // PAGE_POSITIONS * 4,

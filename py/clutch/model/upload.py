@@ -5,14 +5,15 @@ the queue keeps that order.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from clutch.formats.quants import QuantType
 from clutch.gpu.device import Buffer, ByteStream, Device, Dispatch, Usage
 from clutch.gpu.kernels import Kernel, kernel
 from clutch.gpu.ledger import Ledger
 from clutch.gpu.weight_formats import format_of
-from clutch.model.weights import BLOCK, MatrixPlan, Part, WeightPlan
+from clutch.model.weights import BLOCK, MatrixPlan, Part, SlabPlan, WeightPlan
 
 # Wait for the GPU at least this often, so that what is queued stays bounded.
 _QUEUE_BYTES = 32 << 20
@@ -57,7 +58,7 @@ class Upload:
     @property
     def kernels(self) -> list[Kernel]:
         """What must be compiled before `run`."""
-        return [_repack(plan) for plan in self._weights.matrices.values()]
+        return [_repack(slab.type) for slab in self._weights.slabs]
 
     async def run(self, source: Source, ledger: Ledger, on_progress: Progress) -> None:
         """Upload everything.
@@ -76,10 +77,11 @@ class Upload:
                 for part, plan in uploads:
                     await stream.skip(part.tensor.offset - at)
                     at = part.tensor.offset
-                    for first_row, n_rows, size_bytes in _pieces(part, plan, self._staging_bytes - 16):
+                    for slab, piece in _pieces(part, plan, self._staging_bytes - 16):
+                        size_bytes = len(piece) * part.row_bytes
                         await self._device.upload(stream, staging, size_bytes)
-                        self._device.write(rows, _rows(part, plan, first_row, n_rows))
-                        self._device.run([self._repack(staging, rows, plan, n_rows)])
+                        self._device.write(rows, _rows(part, plan.slabs[slab], piece))
+                        self._device.run([self._repack(staging, rows, part, plan, slab, len(piece))])
                         at += size_bytes
                         queued += size_bytes
                         if queued >= _QUEUE_BYTES:
@@ -90,32 +92,32 @@ class Upload:
         finally:
             stream.close()
 
-    def _repack(self, staging: Buffer, rows: Buffer, plan: MatrixPlan, n_rows: int) -> Dispatch:
-        [matrix] = self._weights.buffers[plan.name].slabs
-        buffers = (staging, matrix.quants, matrix.scales, rows)
-        return Dispatch(_repack(plan), buffers, n_rows * plan.columns // _block(plan))
+    def _repack(self, staging: Buffer, rows: Buffer, part: Part, plan: MatrixPlan, slab: int, n_rows: int) -> Dispatch:
+        made = self._weights.buffers[plan.name].slabs[slab]
+        buffers = (staging, made.quants, made.scales, rows)
+        return Dispatch(_repack(part.tensor.type), buffers, n_rows * _threads_of_row(part))
 
 
-def _repack(plan: MatrixPlan) -> Kernel:
-    return kernel(f"repack_{format_of(plan.type).name}")
+def _repack(quant: QuantType) -> Kernel:
+    return kernel(f"repack_{format_of(quant).name}")
 
 
-def _block(plan: MatrixPlan) -> int:
-    """Weights that a thread of the repack kernel moves."""
-    return min(BLOCK, plan.type.block_size)
+def _threads_of_row(part: Part) -> int:
+    return part.columns // min(BLOCK, part.tensor.type.block_size)
 
 
-def _pieces(part: Part, plan: MatrixPlan, most_bytes: int) -> list[tuple[int, int, int]]:
-    """Cut a tensor into (first row, rows, bytes) of at most `most_bytes`; a row always fits."""
-    row_bytes = plan.row_bytes
-    n_rows = part.tensor.size_bytes // row_bytes
-    step = most_bytes // row_bytes
-    return [
-        (first, min(step, n_rows - first), min(step, n_rows - first) * row_bytes) for first in range(0, n_rows, step)
-    ]
+def _pieces(part: Part, plan: MatrixPlan, most_bytes: int) -> Iterator[tuple[int, range]]:
+    """Yield (number of the slab, rows of the tensor), each of at most `most_bytes`; a row always fits."""
+    step = most_bytes // part.row_bytes
+    for i, slab in enumerate(plan.slabs):
+        inside = part.rows_in(slab)
+        for first in range(inside.start, inside.stop, step):
+            yield i, range(first, min(first + step, inside.stop))
 
 
-def _rows(part: Part, plan: MatrixPlan, first_row: int, n_rows: int) -> bytes:
-    """Return the `rows` uniform of the repack kernels."""
-    blocks_per_row = plan.columns // _block(plan)
-    return struct.pack("<5I12x", n_rows * blocks_per_row, blocks_per_row, first_row, part.row_stride, part.row_offset)
+def _rows(part: Part, slab: SlabPlan, piece: range) -> bytes:
+    """Return the `rows` uniform of the repack kernels (wgsl/rows.wgsl)."""
+    blocks_per_row = _threads_of_row(part)
+    offset = (part.row_offset - slab.first_row) % (1 << 32)
+    n_blocks = len(piece) * blocks_per_row
+    return struct.pack("<6I8x", n_blocks, blocks_per_row, piece.start, part.row_stride, offset, part.half_head)
