@@ -1,4 +1,4 @@
-// attention_split.wgsl: as attention_partial.wgsl, by subgroups: a workgroup takes a head through one split of the context
+// attention_split.wgsl: as attention_partial.wgsl, by subgroups: a workgroup takes a head through one split
 //            (Dao et al. 2023, Flash-Decoding). The heads of a group share keys and values in the cache; a workgroup
 //            for all of them took 1.5 to 2.6 times as long (measured, H200; docs/performance.md)
 // shapes     q (T, N_HEADS, HEAD_DIM) f32; kv, table as in qkv.wgsl; pieces as in attention_partial.wgsl
