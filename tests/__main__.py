@@ -1,4 +1,7 @@
-"""`python3 -m tests` (the test command), `... drive` (the page from the command line), `... bench` (its speed)."""
+"""`python3 -m tests` (the test command), `... drive` (the page from the command line), `... bench` (its speed).
+
+`... synthetic FILE` writes a model of a real one's shape for speed runs.
+"""
 
 import os
 import shutil
@@ -25,6 +28,8 @@ def main(arguments):
         return driving.main(arguments[1:])
     if arguments[:1] == ["bench"]:
         return benching.main(arguments[1:])
+    if arguments[:1] == ["synthetic"]:
+        return benching.synthetic(arguments[1:])
     return command.main(arguments)
 
 

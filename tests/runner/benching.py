@@ -10,3 +10,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run `tests.bench` with `arguments` and return its exit code."""
     python = environment.ensure()
     return call([python, "-m", "tests.bench", *arguments])
+
+
+def synthetic(arguments: Sequence[str]) -> int:
+    """Run `tests.bench.synthetic` with `arguments` and return its exit code."""
+    python = environment.ensure()
+    return call([python, "-m", "tests.bench.synthetic", *arguments])

@@ -3,12 +3,15 @@
 encoded = encode_gguf({"general.architecture": "llama"}, [tensor("w", values, QuantType.Q8_0)])
 encoded.data                                    a valid file
 encoded.patched({"offset of w": 64})            the same with one wrong number
+
+A large file is written piece by piece: `write_gguf`.
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +78,42 @@ def encode_gguf(
 ) -> Encoded:
     """Return the bytes of a file. A plain value gets the type that fits it (int: U32); see `Typed`."""
     tensors = list(tensors)
+    places = [Place(item.name, item.shape, item.type_id, len(item.data)) for item in tensors]
+    out = _header(metadata, places, version, alignment)
+    header_bytes = len(out.data)
+    for data in [b"", *(item.data for item in tensors)]:
+        out.raw(data)
+        out.raw(bytes(-len(out.data) % alignment))
+    return Encoded(bytes(out.data), header_bytes, out.numbers)
+
+
+class Place(NamedTuple):
+    """What the header says of a tensor."""
+
+    name: str
+    shape: tuple[int, ...]
+    type_id: int
+    size_bytes: int
+
+
+def write_gguf(
+    path: Path, metadata: Mapping[str, object], tensors: Iterable[tuple[Place, Iterable[bytes]]], *, alignment: int = 32
+) -> None:
+    """Write a file whose tensors come in pieces, one at a time."""
+    tensors = list(tensors)
+    header = _header(metadata, [place for place, _ in tensors], 3, alignment)
+    with path.open("wb") as file:
+        file.write(header.data)
+        file.write(bytes(-file.tell() % alignment))
+        for place, pieces in tensors:
+            start = file.tell()
+            for piece in pieces:
+                file.write(piece)
+            assert file.tell() - start == place.size_bytes, place
+            file.write(bytes(-file.tell() % alignment))
+
+
+def _header(metadata: Mapping[str, object], tensors: Sequence[Place], version: int, alignment: int) -> "_Output":
     out = _Output()
     out.raw(b"GGUF")
     out.number("version", "I", version)
@@ -91,12 +130,8 @@ def encode_gguf(
             out.number(f"dimension {axis} of {item.name}", "Q", length)
         out.number(f"type of {item.name}", "I", item.type_id)
         out.number(f"offset of {item.name}", "Q", offset)
-        offset += len(item.data) + -len(item.data) % alignment
-    header_bytes = len(out.data)
-    for data in [b"", *(item.data for item in tensors)]:
-        out.raw(data)
-        out.raw(bytes(-len(out.data) % alignment))
-    return Encoded(bytes(out.data), header_bytes, out.numbers)
+        offset += item.size_bytes + -item.size_bytes % alignment
+    return out
 
 
 class _Output:

@@ -29,6 +29,12 @@ def q4_k_scales(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return sc, np.hstack([middle & 63, high >> 4 | middle >> 6 << 4])
 
 
+def packed_q4_k_scales(sc: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Return the inverse of `q4_k_scales`."""
+    low = np.hstack([sc[:, :4] | sc[:, 4:] >> 4 << 6, m[:, :4] | m[:, 4:] >> 4 << 6])
+    return np.hstack([low, sc[:, 4:] & 15 | (m[:, 4:] & 15) << 4])
+
+
 def q6_k_levels(blocks: np.ndarray) -> np.ndarray:
     """Return the levels 0..63 (n, 256) of Q6_K blocks (n, 210)."""
     # (n, half, 32s 0 and 1, byte): the low nibbles are those of 32 weights, the high ones those of the 32 two further.
@@ -101,8 +107,7 @@ def _to_q4_k(blocks: np.ndarray) -> np.ndarray:
     steps, minima = (d.astype(np.float32) * sc)[..., None], (dmin.astype(np.float32) * m)[..., None]
     levels = np.clip(np.rint((parts + minima) * _inverse(steps)), 0, 15).astype(np.uint8).reshape(-1, 4, 2, 32)
     pairs = (levels[:, :, 0] | levels[:, :, 1] << 4).reshape(-1, 128)
-    low_bits = np.hstack([sc[:, :4] | sc[:, 4:] >> 4 << 6, m[:, :4] | m[:, 4:] >> 4 << 6])
-    return _rows(d, dmin, low_bits, sc[:, 4:] & 15 | (m[:, 4:] & 15) << 4, pairs)
+    return _rows(d, dmin, packed_q4_k_scales(sc, m), pairs)
 
 
 def _to_q5_0(blocks: np.ndarray) -> np.ndarray:
