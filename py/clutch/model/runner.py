@@ -42,6 +42,9 @@ class Runner:
         self._vocab_size = vocab_size
         self._context_length = memory.context_length
         self._layer_page_bytes = memory.kv.page_bytes
+        # What a benchmark measures piece by piece.
+        self.decode_dispatches = plans.decode
+        self.prefill_dispatches = plans.prefill_last
         device.prepare_steps(state.step_uniforms, state.result, state.readbacks)
         self._prefill: Plan = device.record(plans.prefill)
         self._prefill_last: Plan = device.record(plans.prefill_last)
