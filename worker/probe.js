@@ -21,7 +21,7 @@ const REQUIRED = {
 };
 
 /** What is used where it is to be had. */
-const FEATURES = /** @type {GPUFeatureName[]} */ (["subgroups"]);
+const FEATURES = /** @type {GPUFeatureName[]} */ (["subgroups", "timestamp-query"]);
 
 /**
  * @typedef {{code: string, message: string, hint: string, data: object}} WireError

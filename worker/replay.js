@@ -5,6 +5,8 @@
  * or pipeline.
  */
 
+import { timed } from "./measure.js";
+
 // The layout of clutch/gpu/step.py.
 const SLOT_BYTES = 1024;
 const HEADER_BYTES = 16;
@@ -33,6 +35,7 @@ export class Plan {
 
 /** Submits plans step after step. */
 export class Replay {
+  #gpu;
   #device;
   #guard;
   #uniforms;
@@ -54,6 +57,7 @@ export class Replay {
    * @param {GPUBuffer[]} readbacks one a step in flight
    */
   constructor(gpu, uniforms, stepGroup, result, readbacks) {
+    this.#gpu = gpu;
     this.#device = gpu.device;
     this.#guard = gpu.guard;
     this.#uniforms = uniforms;
@@ -81,11 +85,8 @@ export class Replay {
   step(plan, sequences, tokensPerSequence) {
     const device = this.#device;
     const nSequences = sequences.length / 2;
-    const offset = (this.#steps % (this.#readbacks.length + 1)) * SLOT_BYTES;
     const readback = this.#readbacks[this.#steps % this.#readbacks.length];
-    this.#steps += 1;
-    const nWords = this.#fill(sequences, tokensPerSequence);
-    device.queue.writeBuffer(this.#uniforms, offset, this.#words, 0, nWords);
+    const offset = this.#begin(sequences, tokensPerSequence);
 
     const encoder = device.createCommandEncoder();
     encode(encoder, plan, nSequences, tokensPerSequence, this.#stepGroup, offset);
@@ -95,7 +96,37 @@ export class Replay {
   }
 
   /**
-   * Writes the step uniform.
+   * GPU time of a plan that runs `repeats` times in one pass; its results are not read. See `measure.js`.
+   * @param {Plan} plan
+   * @param {number[]} sequences as for `step`
+   * @param {number} tokensPerSequence
+   * @param {number} repeats
+   * @returns {Promise<number>} microseconds
+   */
+  measure(plan, sequences, tokensPerSequence, repeats) {
+    const offset = this.#begin(sequences, tokensPerSequence);
+    return timed(this.#gpu, (pass) => {
+      pass.setBindGroup(1, this.#stepGroup, [offset]);
+      for (let i = 0; i < repeats; i++) dispatch(pass, plan, sequences.length / 2, tokensPerSequence);
+    });
+  }
+
+  /**
+   * Writes the uniform of the next step into the next slot.
+   * @param {number[]} sequences
+   * @param {number} tokensPerSequence
+   * @returns {number} the slot's offset in the uniforms
+   */
+  #begin(sequences, tokensPerSequence) {
+    const offset = (this.#steps % (this.#readbacks.length + 1)) * SLOT_BYTES;
+    this.#steps += 1;
+    const nWords = this.#fill(sequences, tokensPerSequence);
+    this.#device.queue.writeBuffer(this.#uniforms, offset, this.#words, 0, nWords);
+    return offset;
+  }
+
+  /**
+   * Fills the words of the step uniform.
    * @param {number[]} sequences
    * @param {number} tokensPerSequence
    * @returns {number} how many of its words this step needs
@@ -149,15 +180,25 @@ export function run(device, plan) {
  */
 function encode(encoder, plan, nSequences, tokensPerSequence, stepGroup, offset) {
   const pass = encoder.beginComputePass();
-  const { pipelines, groups, grid } = plan;
   if (stepGroup) pass.setBindGroup(1, stepGroup, [offset]);
+  dispatch(pass, plan, nSequences, tokensPerSequence);
+  pass.end();
+}
+
+/**
+ * @param {GPUComputePassEncoder} pass with its step group set
+ * @param {Plan} plan
+ * @param {number} nSequences
+ * @param {number} tokensPerSequence
+ */
+function dispatch(pass, plan, nSequences, tokensPerSequence) {
+  const { pipelines, groups, grid } = plan;
   for (let i = 0; i < pipelines.length; i++) {
     pass.setPipeline(pipelines[i]);
     pass.setBindGroup(0, groups[i]);
     const tokensPerWorkgroup = grid[2 * i + 1] || tokensPerSequence;
     pass.dispatchWorkgroups(grid[2 * i], Math.ceil((nSequences * tokensPerSequence) / tokensPerWorkgroup));
   }
-  pass.end();
 }
 
 /**

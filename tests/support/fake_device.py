@@ -107,10 +107,12 @@ class FakeDevice:
     Args:
         script: what happens at which call.
         room_bytes: all that its buffers may take together.
+        us_per_dispatch: what its timestamps say that a dispatch takes; None: it has none.
     """
 
-    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False, room_bytes=1 << 30):
+    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False, room_bytes=1 << 30, us_per_dispatch=None):
         self.room_bytes = room_bytes
+        self.us_per_dispatch = us_per_dispatch
         self.script = script or Script()
         self.limits = limits
         self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
@@ -175,9 +177,23 @@ class FakeDevice:
         self.script.point("submit", self)
         self.n_in_flight += 1
         assert self.n_in_flight <= self._n_readbacks
+        self._submit(plan, self._step(sequences, tokens_per_sequence))
+        return self._result_of_step(self._result.data[: RESULT_BYTES * len(sequences)].copy())
+
+    def _step(self, sequences, tokens_per_sequence):
         rows = [np.uint32(position).tobytes() + self._settings[slot] for slot, position in sequences]
-        self._submit(plan, Step(tuple(map(Sequence.unpack, rows)), tokens_per_sequence))
-        return self._result_of_step(self._result.data[: RESULT_BYTES * len(rows)].copy())
+        return Step(tuple(map(Sequence.unpack, rows)), tokens_per_sequence)
+
+    @property
+    def has_timestamps(self):
+        return self.us_per_dispatch is not None
+
+    async def measure(self, plan, sequences, tokens_per_sequence, repeats):
+        assert not self.n_in_flight
+        await self._wait("measure")
+        for _ in range(repeats):
+            self._submit(plan, self._step(sequences, tokens_per_sequence))
+        return self.us_per_dispatch * len(plan) * repeats
 
     async def idle(self):
         await self._wait("idle")

@@ -159,6 +159,19 @@ class WebGPUDevice:
         flat = [number for sequence in sequences for number in sequence]
         return StepFuture(self._replay.step(plan, to_js(flat), tokens_per_sequence))
 
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether this browser gives timestamps on this GPU."""
+        return bool(self._gpu.device.features.has("timestamp-query"))
+
+    async def measure(
+        self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int, repeats: int
+    ) -> float:
+        """Return the GPU's time for `repeats` runs of `plan`, in us."""
+        flat = [number for sequence in sequences for number in sequence]
+        with translated():
+            return float(await self._replay.measure(plan, to_js(flat), tokens_per_sequence, repeats))
+
     async def idle(self) -> None:
         """Wait until everything submitted is done."""
         with translated():

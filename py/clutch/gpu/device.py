@@ -154,6 +154,23 @@ class Device(Protocol):
             tokens_per_sequence: how many tokens of each.
         """
 
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether `measure` can be called."""
+
+    async def measure(
+        self, plan: Plan, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int, repeats: int
+    ) -> float:
+        """Return the GPU's time for `repeats` runs of `plan` one behind the other, in us; no step may be in flight.
+
+        The clock is brought up first, except on a software adapter: as many runs again go before, and are not counted.
+        Browsers round timestamps, Chromium to 65.5 us; a short plan needs many repeats.
+
+        Args:
+            plan, sequences, tokens_per_sequence: as for `step`; what the plan leaves behind is worth nothing.
+            repeats: at least 1.
+        """
+
     def clear(self, buffer: Buffer, offset: int, size_bytes: int) -> None:
         """Overwrite part of a storage buffer with zeros, behind everything submitted so far."""
 
