@@ -1,5 +1,8 @@
 """The times of a request, with a clock that stands where it is put."""
 
+import asyncio
+import time
+
 import pytest
 
 from clutch.engine.stats import Stats
@@ -23,7 +26,7 @@ def test_without_a_token_there_is_no_time_to_it(clock):
     times = stats.to_wire()
     assert times["total_ms"] == pytest.approx(500)
     assert times["decode_ms"] == 0
-    assert (times["ttft_ms"], times["step_ms"], times["tokens_per_s"]) == (None, None, None)
+    assert (times["ttft_ms"], times["step_ms"], times["tokens_per_s"], times["python_ms"]) == (None,) * 4
 
 
 def test_one_token_has_no_rate(clock):
@@ -54,3 +57,41 @@ def test_a_clock_that_stands_still_divides_by_nothing(clock):
     stats.token()
     stats.token()
     assert stats.to_wire()["tokens_per_s"] is None
+
+
+def test_pythons_own_time_leaves_out_all_waiting(clock):
+    stats = Stats(clock)
+
+    async def story():
+        for _ in range(3):
+            stats.token()
+            await asyncio.sleep(0.05)
+            until = time.perf_counter() + 0.01
+            while time.perf_counter() < until:
+                pass
+        return "done"
+
+    assert asyncio.run(stats.watch(story())) == "done"
+    assert 10 <= stats.to_wire()["python_ms"] < 40
+
+
+def test_what_is_watched_can_be_cancelled_and_may_fail(clock):
+    seen = []
+
+    async def waits():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            await asyncio.sleep(0)
+            raise KeyError("on the way out") from None
+
+    async def story():
+        task = asyncio.ensure_future(Stats(clock).watch(waits()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(KeyError):
+            await task
+
+    asyncio.run(story())
+    assert seen == ["cancelled"]

@@ -181,13 +181,15 @@ class Engine:
                 while True:
                     placement = self.host.placement
                     try:
-                        outcome = await conversation.run(
-                            turn,
-                            answer,
-                            reply.stats,
-                            is_stopped=lambda: cancellation.is_stopped,
-                            on_prefill=reply.prefilled,
-                            on_trim=reply.trimmed,
+                        outcome = await reply.stats.watch(
+                            conversation.run(
+                                turn,
+                                answer,
+                                reply.stats,
+                                is_stopped=lambda: cancellation.is_stopped,
+                                on_prefill=reply.prefilled,
+                                on_trim=reply.trimmed,
+                            )
                         )
                         break
                     except GPU_FAILED as failure:
