@@ -46,7 +46,8 @@ REQUESTS = {
         "kv_format": (_STR, False),
     },
     # `messages` go through the chat template, `prompt` is raw text; exactly one of the two. `overflow` is what happens
-    # when the context is full: "stop", or "drop_oldest" turns. Without `reuse` everything is computed anew.
+    # when the context is full: "stop", or "drop_oldest" turns. Without `reuse` everything is computed anew. With
+    # `ignore_eos` the model cannot end the answer, as a measurement wants it.
     "generate": {
         "request_id": (_INT, True),
         "epoch": (_INT, True),
@@ -57,10 +58,15 @@ REQUESTS = {
         "top_logits": (_INT, False),
         "overflow": (_STR, False),
         "reuse": (_BOOL, False),
+        "ignore_eos": (_BOOL, False),
     },
     # Goes on with the last answer, from the kept keys and values; `params` replace some of its parameters.
     "continue": {"request_id": (_INT, True), "epoch": (_INT, True), "session": (_INT, False), "params": (_DICT, False)},
-    # Stops this request of the session and all before it: a `load`, a `generate`, a `continue`, running or to come.
+    # Measures a step behind what the session holds, which stays: of one token as when writing, of more as when reading
+    # a prompt. Refused while a session is busy. `benchmarked` follows, or `finished` when it was stopped.
+    "benchmark": {"request_id": (_INT, True), "epoch": (_INT, True), "session": (_INT, False), "tokens": (_INT, True)},
+    # Stops this request of the session and all before it: a `load`, a `generate`, a `continue`, a `benchmark`,
+    # running or to come.
     "stop": {"request_id": (_INT, True), "session": (_INT, False)},
     # `wipe` also overwrites the keys and values on the GPU.
     "reset": {"epoch": (_INT, True), "session": (_INT, False), "wipe": (_BOOL, False)},

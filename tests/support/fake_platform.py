@@ -102,7 +102,7 @@ class Driver:
         """Go on with the last answer and return the events of it."""
         return await self._watched("continue", request_id=self._number(), epoch=self.epoch, params=params)
 
-    async def generate(self, text="Hello", *, top_logits=0, overflow="stop", reuse=True, **params):
+    async def generate(self, text="Hello", *, top_logits=0, overflow="stop", reuse=True, ignore_eos=False, **params):
         """Generate and return the events of it; the last answer of them is `finished` or `error`."""
         return await self._watched(
             "generate",
@@ -113,6 +113,7 @@ class Driver:
             top_logits=top_logits,
             overflow=overflow,
             reuse=reuse,
+            ignore_eos=ignore_eos,
         )
 
     async def ask(self, text, *, session, **params):

@@ -75,7 +75,15 @@ class Conversation:
         prompt_ids, chat = self._file.prompter.read(
             message, overflow, max_tokens=params.max_tokens, context_length=self.context_length
         )
-        self.turn = Turn(prompt_ids, params, chat, overflow, top_logits, message.get("reuse", True) is True)
+        self.turn = Turn(
+            prompt_ids,
+            params,
+            chat,
+            overflow,
+            top_logits,
+            reuse=message.get("reuse", True) is True,
+            ignore_eos=message.get("ignore_eos") is True,
+        )
         return self.turn
 
     def resume(self, message: dict[str, object]) -> Turn:
@@ -107,7 +115,7 @@ class Conversation:
             PoolExhausted, DeviceLost, DeviceTimeout: as for `generate`.
         """
         assert self.sequence is not None
-        end_ids = self.vocabulary.end_ids
+        end_ids = frozenset[int]() if turn.ignore_eos else self.vocabulary.end_ids
         while True:
             request = Request(
                 prompt_ids=turn.prompt_ids,

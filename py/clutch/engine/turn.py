@@ -19,6 +19,7 @@ class Turn:
         overflow: what happens when the context is full.
         top_logits: how many of the first token's logits were asked for.
         reuse: whether keys and values of before may be used.
+        ignore_eos: the model's own end is no end.
         output_ids: the answer so far.
         reason: why it ended last time, "" while it runs.
         max_tokens: most tokens of the answer in all.
@@ -30,6 +31,7 @@ class Turn:
     overflow: Overflow = Overflow.STOP
     top_logits: int = 0
     reuse: bool = True
+    ignore_eos: bool = False
     output_ids: list[int] = field(default_factory=list)
     reason: str = ""
     max_tokens: int = 0
