@@ -120,8 +120,8 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         f"{EVERYWHERE}::test_the_device_fails_at_any_call_and_is_fetched_back",
         (
             (
-                "            session.cancellation = None\n            self._settle()",
-                "            session.cancellation = None",
+                "drain(outcome)\n        finally:\n            session.cancellation = None\n            self._settle()",
+                "drain(outcome)\n        finally:\n            session.cancellation = None",
             ),
         ),
     ),

@@ -145,7 +145,8 @@ EVENTS = {
         "text": (_STR, True),
         "token_ids": (_LIST, True),
     },
-    # Exactly one a request, unless the request ended with `error`; a `load` has one only when it was stopped.
+    # Exactly one a request, unless the request ended with `error`; a `load` or a `benchmark` has one only when it was
+    # stopped.
     "finished": {
         "request_id": (_INT, True),
         "session": (_INT, True),
@@ -157,6 +158,13 @@ EVENTS = {
         "timings": (_DICT, True),
         "ledger": (_DICT, True),
         "top_logits": (_LIST, False),
+    },
+    # What `engine/benchmark.py` has found.
+    "benchmarked": {
+        "request_id": (_INT, True),
+        "session": (_INT, True),
+        "epoch": (_INT, True),
+        "step": (_DICT, True),
     },
     "opened": {
         "session": (_INT, True),

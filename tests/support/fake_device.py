@@ -108,11 +108,22 @@ class FakeDevice:
         script: what happens at which call.
         room_bytes: all that its buffers may take together.
         us_per_dispatch: what its timestamps say that a dispatch takes; None: it has none.
+        timestamp_us: their steps.
     """
 
-    def __init__(self, script=None, *, limits=GUARANTEED, is_fallback=False, room_bytes=1 << 30, us_per_dispatch=None):
+    def __init__(
+        self,
+        script=None,
+        *,
+        limits=GUARANTEED,
+        is_fallback=False,
+        room_bytes=1 << 30,
+        us_per_dispatch=None,
+        timestamp_us=0.125,
+    ):
         self.room_bytes = room_bytes
         self.us_per_dispatch = us_per_dispatch
+        self.timestamp_us = timestamp_us
         self.script = script or Script()
         self.limits = limits
         self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
@@ -191,9 +202,9 @@ class FakeDevice:
     async def measure(self, plan, sequences, tokens_per_sequence, repeats):
         assert not self.n_in_flight
         await self._wait("measure")
-        for _ in range(repeats):
-            self._submit(plan, self._step(sequences, tokens_per_sequence))
-        return self.us_per_dispatch * len(plan) * repeats
+        # What it leaves behind is worth nothing, whether once or a thousand times.
+        self._submit(plan, self._step(sequences, tokens_per_sequence))
+        return self.us_per_dispatch * len(plan) * repeats // self.timestamp_us * self.timestamp_us
 
     async def idle(self):
         await self._wait("idle")

@@ -14,7 +14,7 @@ class ChunkSizer:
     """
 
     def __init__(self, most_tokens: int, target_ms: float) -> None:
-        self._most_tokens = most_tokens
+        self.most_tokens = most_tokens
         self._target_ms = target_ms
         self.tokens = PREFILL_TOKENS_PER_THREAD
 
@@ -28,4 +28,4 @@ class ChunkSizer:
         elif elapsed_ms <= _ROOM_TO_GROW * self._target_ms:
             # Twice as many may take hardly longer: 8 tokens cost 15 ms of dispatches (measured, H200 in Chromium).
             tiles *= 2
-        self.tokens = min(tiles * PREFILL_TOKENS_PER_THREAD, self._most_tokens)
+        self.tokens = min(tiles * PREFILL_TOKENS_PER_THREAD, self.most_tokens)

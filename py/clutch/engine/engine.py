@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from clutch.config import EngineConfig
+from clutch.engine.benchmark import measure_step
 from clutch.engine.control import Cancellation, Interrupted, SharedMark, StopMark
 from clutch.engine.gauge import PoolGauge
 from clutch.engine.generation import Outcome
@@ -92,6 +93,9 @@ class Engine:
             case "generate" | "continue":
                 session.number_request(message["request_id"])
                 session.work.begin(self._guarded(self._answer(session, message), message["request_id"], session))
+            case "benchmark":
+                session.number_request(message["request_id"])
+                session.work.begin(self._guarded(self._benchmark(session, message), message["request_id"], session))
             case "stop":
                 self._stop(session, message["request_id"])
             case "reset":
@@ -201,6 +205,34 @@ class Engine:
             # Acknowledged at once; what is in flight is discarded, and READY waits for it.
             reply.finish(outcome, answer, turn, conversation)
             await conversation.drain(outcome)
+        finally:
+            session.cancellation = None
+            self._settle()
+
+    async def _benchmark(self, session: Session, message: Message) -> None:
+        for other in self.sessions:
+            other.lifecycle.check_ready()
+        session.lifecycle.begin_generating()
+        cancellation = session.cancellation = Cancellation(message["request_id"], session.mark)
+        reply = self._reply(message, session)
+        placement, conversation = self.host.placement, session.conversation
+        assert placement is not None and conversation is not None and conversation.sequence is not None
+        try:
+            try:
+                step = await measure_step(
+                    placement,
+                    conversation.sequence,
+                    message["tokens"],
+                    is_stopped=lambda: cancellation.is_stopped,
+                    on_progress=reply.measured,
+                )
+            except GPU_FAILED as failure:
+                # The numbers are of a GPU that is gone.
+                await self.host.recover(placement, failure, cancellation)
+                raise
+            reply.benchmarked(step)
+        except Interrupted:
+            reply.abort()
         finally:
             session.cancellation = None
             self._settle()

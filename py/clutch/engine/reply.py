@@ -71,6 +71,14 @@ class Reply:
             **extra,
         )
 
+    def measured(self, done: int, total: int) -> None:
+        """Say how far a step is measured."""
+        self._platform.send("progress", phase="benchmark", done=done, total=total, unit="", session=self._session)
+
+    def benchmarked(self, step: dict[str, object]) -> None:
+        """Say what a step costs."""
+        self._send("benchmarked", step=step)
+
     def abort(self) -> None:
         """Say that a request was stopped before it had anything to say."""
         self._send_finished(ABORT, "", [], usage={}, timings={})

@@ -61,7 +61,7 @@ class Scheduler:
             PoolExhausted, DeviceLost, DeviceTimeout: it cannot be read.
         """
         position = sequence.length
-        self._make_room(sequence, position + len(token_ids))
+        self.make_room(sequence, position + len(token_ids))
         return await self.runner.prefill(sequence.slot, token_ids, position, is_last=is_last)
 
     async def repeat(self, sequence: KVSequence, token_id: int) -> StepResult:
@@ -71,7 +71,7 @@ class Scheduler:
             PoolExhausted, DeviceLost, DeviceTimeout: it cannot be run.
         """
         position = sequence.length
-        self._make_room(sequence, position + 1)
+        self.make_room(sequence, position + 1)
         self.runner.write_token(sequence.slot, token_id, position)
         [result] = await self.runner.decode([(sequence.slot, position)])
         return result
@@ -124,6 +124,17 @@ class Scheduler:
         if lane in self._lanes:
             self._lanes.remove(lane)
 
+    def make_room(self, sequence: KVSequence, n_positions: int) -> None:
+        """Hold pages for `n_positions` of `sequence`, and tell the GPU what changed; call it in a turn.
+
+        Raises:
+            PoolExhausted: there are not enough.
+        """
+        copy = sequence.reserve(n_positions)
+        if copy is not None:
+            self.runner.copy_page(copy.source, copy.target)
+        self.runner.write_table(sequence.slot, *sequence.table.take_changes())
+
     def _submit(self) -> None:
         """Submit steps of all lanes that may, until enough are in flight."""
         runner = self.runner
@@ -156,15 +167,8 @@ class Scheduler:
 
     def _has_room(self, lane: Lane) -> bool:
         try:
-            self._make_room(lane.sequence, lane.position + 1)
+            self.make_room(lane.sequence, lane.position + 1)
         except PoolExhausted as exhausted:
             lane.failure = exhausted
             return False
         return True
-
-    def _make_room(self, sequence: KVSequence, n_positions: int) -> None:
-        """Hold pages for `n_positions` of `sequence`, and tell the GPU what changed; raises PoolExhausted."""
-        copy = sequence.reserve(n_positions)
-        if copy is not None:
-            self.runner.copy_page(copy.source, copy.target)
-        self.runner.write_table(sequence.slot, *sequence.table.take_changes())

@@ -44,8 +44,9 @@ class Stats:
     def to_wire(self) -> dict[str, object]:
         """Return the JSON-able times; None where nothing happened.
 
-        `ttft_ms` is the time to the first token, `tokens_per_s` and `step_ms` are of the tokens after it. `python_ms` is
-        what such a step takes of Python itself, outside all waiting; what the event loop needs to wake it is not in.
+        `ttft_ms` is the time to the first token, `tokens_per_s` and `step_ms` are of the tokens after it.
+        `python_ms` is what such a step takes of Python itself, outside all waiting; what the event loop needs to wake
+        it is not in.
         """
         total_ms = (self._clock() - self._started) * 1000
         if self._first_token is None:
