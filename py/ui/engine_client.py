@@ -106,6 +106,10 @@ class EngineClient:
         """
         return self._request("continue", session, fields)
 
+    def measure(self, session, tokens):
+        """Ask what a step of so many tokens costs; return the request_id."""
+        return self._request("benchmark", session, {"tokens": tokens})
+
     def stop(self, session):
         """Stop all requests of the session so far, and loads."""
         self._raise_mark(session)

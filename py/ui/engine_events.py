@@ -11,6 +11,7 @@ from ui.page import now_ms
 
 def handle(page, event):
     """Bring the page up to date with one event."""
+    page.benchmark.hear(event)
     kind = event["kind"]
     if kind in _OF_ENGINE:
         _OF_ENGINE[kind](page, event)
@@ -40,6 +41,8 @@ def _loaded(page, event):
     page.pending_source = None
     page.model = event["model"]
     page.self_test = event["self_test"]
+    facts = {name: event[name] for name in ("timings", "memory", "ledger")}
+    page.load_facts = dict(facts, ready_ms=page.load_facts.get("ready_ms", now_ms()))
     # Not before: what goes wrong with it must not be taken for the end of the load.
     page.client.list_saved()
     page.render()
@@ -184,6 +187,7 @@ _OF_ENGINE = {
 _OF_CHAT = {
     "state": _state,
     "opened": lambda _page, _chat, _event: None,
+    "benchmarked": lambda _page, _chat, _event: None,
     "started": _started,
     "trimmed": _trimmed,
     "delta": _delta,

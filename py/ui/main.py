@@ -8,7 +8,7 @@ from ui import chat_intents, engine_events, intents, liveness, loading, url
 from ui.conversation import opening
 from ui.engine_client import EngineClient
 from ui.language import LanguageSwitch, open_strings
-from ui.page import Page
+from ui.page import Page, now_ms
 
 
 def main():
@@ -20,6 +20,7 @@ def main():
     LanguageSwitch(strings, on_change=page.retranslate)
     intents.connect(page)
     chat_intents.connect(page)
+    page.benchmark.connect(page, now_ms)
     liveness.connect(page)
     loading.start(page)
     open_conversation(page)

@@ -7,6 +7,7 @@ What belongs to one conversation stands in its `Chat`; the DOM shows the chat in
 from pyscript import document, window
 
 from ui import controls, dom, status
+from ui.benchmark_panel import BenchmarkPanel
 from ui.chat import Chat
 from ui.chat_bar import ChatBar
 from ui.chats import Chats
@@ -44,6 +45,8 @@ class Page:
         self.source = None
         self.model = {}
         self.self_test = {}
+        # What the last load said of itself, and when the model was there for the first time, in ms of the page's life.
+        self.load_facts = {}
         self.adapter = {}
         # Why the last load ended, or the model went.
         self.end = ""
@@ -56,6 +59,7 @@ class Page:
         self.chat_bar = ChatBar(strings)
         self.memory = MemoryPanel(strings)
         self.saved = SavedPanel(strings)
+        self.benchmark = BenchmarkPanel(strings)
         self._errors = ErrorBox(strings, self._dismiss_error)
         self._notices = NoticeBar(strings, self._dismiss_notice)
         self._status = StatusBar()
@@ -179,6 +183,7 @@ class Page:
         self._notices.show(self.notice or chat.notice)
         self.chat_bar.show(self.chats)
         self.saved.show(is_ready=bool(self.model))
+        self.benchmark.show(is_ready=bool(self.model) and all([other.state == "ready" for other in self.chats]))
         self.render_status()
 
     def render_status(self):

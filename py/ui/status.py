@@ -8,6 +8,7 @@ PHASES = (
     "compiling",
     "warming_up",
     "prefill",
+    "benchmark",
 )
 REASONS = ("stop", "length", "abort", "context_full", "repetition", "confident", "error")
 

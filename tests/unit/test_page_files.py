@@ -6,7 +6,7 @@ import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ui import controls, pool, settings, status
+from ui import benchmark_tables, controls, pool, settings, status
 
 ROOT = Path(__file__).resolve().parents[2]
 UI = sorted((ROOT / "py" / "ui").glob("*.py"))
@@ -28,6 +28,9 @@ FAMILIES = {
     "role.": ("system", "user", "assistant"),
     "chat.state.": _DOTS,
     "button.": ("restore", "delete"),
+    "benchmark.ended.": ("done", "stopped"),
+    "benchmark.step.": ("decode", "prefill"),
+    "benchmark.column.": benchmark_tables.COLUMNS,
     # The page's own notices.
     "notice.": ("trimmed", "saved"),
     "error.": re.findall(r'code = "(E\d+)"', (ROOT / "py/clutch/errors.py").read_text()),
