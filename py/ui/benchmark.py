@@ -103,6 +103,7 @@ def row(n_wanted, samples, step, card):
     return {
         "wanted_tokens": n_wanted,
         "prompt_tokens": n_prompt,
+        "position": step["position"],
         "output_tokens": samples[-1]["output_tokens"],
         "ttft_ms": _median(samples, "ttft_ms"),
         "engine_ttft_ms": engine_ttft_ms,
@@ -131,6 +132,14 @@ def rate_gb_per_s(part):
     """Return the rate at which a row of a step reads its bytes; None without a time, or without bytes."""
     n_bytes = part["weight_bytes"] + part["kv_bytes"]
     return n_bytes / part["us"] / 1e3 if part["us"] and n_bytes else None
+
+
+def part_share(part, card):
+    """Return the share that a row of a decode step reaches of its limit: its bytes and dispatches, on the card."""
+    if part["us"] is None or card["bandwidth_gb_per_s"] is None:
+        return None
+    n_bytes = part["weight_bytes"] + part["kv_bytes"]
+    return (n_bytes / card["bandwidth_gb_per_s"] / 1e3 + part["dispatches"] * card["dispatch_us"]) / part["us"]
 
 
 def _median(samples, name):

@@ -141,7 +141,7 @@ class BenchmarkPanel:
 
     def _draw(self, run):
         self._tables.replaceChildren()
-        for caption, headings, lines in tables(self._strings, run.rows, run.steps):
+        for caption, headings, lines in tables(self._strings, run.rows, run.steps, run.card):
             table = dom.create("table", "")
             title = dom.create("caption", "")
             title.textContent = caption

@@ -31,6 +31,7 @@ FAMILIES = {
     "benchmark.ended.": ("done", "stopped"),
     "benchmark.step.": ("decode", "prefill"),
     "benchmark.column.": benchmark_tables.COLUMNS,
+    "benchmark.token.": benchmark_tables.TOKEN_LINES,
     # The page's own notices.
     "notice.": ("trimmed", "saved"),
     "error.": re.findall(r'code = "(E\d+)"', (ROOT / "py/clutch/errors.py").read_text()),

@@ -185,10 +185,10 @@ def _reads_kv(dispatch: Dispatch) -> bool:
 
 
 def _name_of(dispatch: Dispatch) -> str:
-    """Return the kernel's name, and that of the matrix without its layer: "gate_up ffn_gate"."""
+    """Return the kernel's name, and that of its matrix without the layer: "matmul_add ffn_down"."""
     spec = dispatch.kernel.spec
     names = [name for name, _ in spec.bindings]
     if "quants" not in names:
         return spec.name
-    label = dispatch.buffers[names.index("quants")].label
-    return f"{spec.name} {re.sub(r'^blk[.][0-9]+[.]|[.]weight|[ ].*$', '', label)}"
+    matrix = re.sub(r"^blk\.\d+\.|\.weight| .*$", "", dispatch.buffers[names.index("quants")].label)
+    return spec.name if matrix == spec.name else f"{spec.name} {matrix}"
