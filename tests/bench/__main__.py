@@ -4,8 +4,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from tests.bench import kv, lifecycle
-from tests.bench.arguments import KvJob, parse
+from tests.bench import kv, lifecycle, speed
+from tests.bench.arguments import KvJob, SpeedJob, parse
 from tests.bench.table import table
 
 
@@ -14,6 +14,9 @@ def main(arguments: Sequence[str]) -> int:
     job = parse(arguments)
     if isinstance(job, KvJob):
         found = kv.measure(job)
+        text = found.table()
+    elif isinstance(job, SpeedJob):
+        found = speed.measure(job)
         text = found.table()
     else:
         found = lifecycle.measure(job)

@@ -12,6 +12,9 @@ MOST_SESSIONS = 8
 # On the software adapter a step takes most of a second and a prompt of 2,000 tokens minutes.
 _SAMPLES, _SOFTWARE_SAMPLES = 200, 10
 _PROMPT_TOKENS, _SOFTWARE_PROMPT_TOKENS = 2000, 200
+# The longest and its answer need more than the page's own context.
+_SPEED_PROMPTS, _SOFTWARE_SPEED_PROMPTS = (32, 512, 2000, 8000), (16, 64)
+_SPEED_CONTEXT = 8192
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,28 @@ class KvJob(Job):
     workload_scale: float
 
 
-def parse(arguments: Sequence[str]) -> LifecycleJob | KvJob:
+@dataclass(frozen=True)
+class SpeedJob(Job):
+    """How fast a model reads and writes, as the page's own benchmark finds it.
+
+    Args:
+        prompt_tokens: lengths of prompts.
+        n_answer_tokens: that each prompt is answered with.
+        n_chunk_tokens: of the step of a prompt that is measured kernel by kernel.
+        context_length: to load the model with; None for the page's own choice.
+        bandwidth_gb_per_s: of the card, where neither browser nor driver name it.
+        n_loads: of the page as a visitor has it, before the one that measures.
+    """
+
+    prompt_tokens: tuple[int, ...]
+    n_answer_tokens: int
+    n_chunk_tokens: int
+    context_length: int | None
+    bandwidth_gb_per_s: int | None
+    n_loads: int
+
+
+def parse(arguments: Sequence[str]) -> LifecycleJob | KvJob | SpeedJob:
     """Return the job.
 
     Raises:
@@ -96,6 +120,18 @@ def parse(arguments: Sequence[str]) -> LifecycleJob | KvJob:
             workload_scale=options.workload_scale,
         )
     is_real = options.real_gpu
+    if options.bench == "speed":
+        context_length = options.context_length or (_SPEED_CONTEXT if is_real else None)
+        return SpeedJob(
+            **common,
+            n_samples=options.samples or (3 if is_real else 1),
+            prompt_tokens=options.prompt_tokens or (_SPEED_PROMPTS if is_real else _SOFTWARE_SPEED_PROMPTS),
+            n_answer_tokens=options.answer_tokens or (128 if is_real else 8),
+            n_chunk_tokens=options.chunk_tokens or (512 if is_real else 32),
+            context_length=context_length,
+            bandwidth_gb_per_s=options.bandwidth,
+            n_loads=(2 if is_real else 0) if options.loads is None else options.loads,
+        )
     return LifecycleJob(
         **common,
         n_samples=options.samples or (_SAMPLES if is_real else _SOFTWARE_SAMPLES),
@@ -121,6 +157,15 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--answer-tokens", type=_positive, default=64, metavar="N", help="default: 64")
     bench.add_argument("--workload-scale", type=_share, default=1.0, metavar="X", help="shorter sessions; default: 1")
     _add_common(bench)
+    bench = benches.add_parser("speed", help="how fast a model reads and writes, and why", allow_abbrev=False)
+    bench.add_argument("--samples", type=_positive, metavar="N", help="of each length; default: 3; there 1")
+    bench.add_argument("--prompt-tokens", type=_counts, metavar="LIST", help="default: 32,512,2000,8000; there 16,64")
+    bench.add_argument("--answer-tokens", type=_positive, metavar="N", help="default: 128; there 8")
+    bench.add_argument("--chunk-tokens", type=_positive, metavar="N", help="of a prefill step; default: 512; there 32")
+    bench.add_argument("--context-length", type=_positive, metavar="N", help="default: 8192; there the page's own")
+    bench.add_argument("--bandwidth", type=_positive, metavar="GB/S", help="of the card, where nobody names it")
+    bench.add_argument("--loads", type=_natural, metavar="N", help="of the page beforehand; default: 2; there 0")
+    _add_common(bench)
     return parser
 
 
@@ -139,6 +184,17 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1.")
     return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is less than 0.")
+    return value
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(_positive(part) for part in text.split(","))
 
 
 def _share(text: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.bench.kv_target import Part, Target
+from tests.bench.kv_target import Part, Target, target_lines
 
 
 @dataclass
@@ -54,17 +54,7 @@ class KvReport:
             f"a pool of {self.pool_positions} positions; {self.n_samples} samples, seed {self.seed}.",
             f"`{self.command}`",
         ]
-        if self.targets:
-            lines += ["", "| target | wanted | found | met |", "|" + " --- |" * 4]
-            lines += [_row(target) for target in self.targets]
+        lines += target_lines(self.targets)
         for part in self.parts.values():
             lines += ["", *part.lines()]
         return "\n".join([*lines, *(f"FAULT {fault}" for fault in self.faults)])
-
-
-def _row(target: Target) -> str:
-    wanted, found = (
-        f"{value:.0%}" if target.unit == "%" else f"{value:.2f}{target.unit}" for value in (target.wanted, target.found)
-    )
-    bound = "at most" if target.is_most else "at least"
-    return f"| {target.what} | {bound} {wanted} | {found} | {'yes' if target.is_met else 'no'} |"

@@ -14,7 +14,7 @@ class Target:
         wanted: the bound.
         found: the measured value, in the unit of the bound.
         is_most: whether the bound is the most allowed; otherwise it is the least.
-        unit: "%" for shares of 1, "x" for factors.
+        unit: "%" for shares of 1, "x" for factors, else with its space.
     """
 
     what: str
@@ -45,6 +45,20 @@ class Part(Protocol):
 
     def targets(self) -> list[Target]:
         """Return the bounds that the issue sets for it."""
+
+
+def target_lines(targets: Sequence[Target]) -> list[str]:
+    """Return the bounds beside what was found, as Markdown; nothing without a bound."""
+    rows = [_row(target) for target in targets]
+    return ["", "| target | wanted | found | met |", "|" + " --- |" * 4, *rows] if rows else []
+
+
+def _row(target: Target) -> str:
+    wanted, found = (
+        f"{value:.0%}" if target.unit == "%" else f"{value:.2f}{target.unit}" for value in (target.wanted, target.found)
+    )
+    bound = "at most" if target.is_most else "at least"
+    return f"| {target.what} | {bound} {wanted} | {found} | {'yes' if target.is_met else 'no'} |"
 
 
 def span(pair: Sequence[int]) -> str:
