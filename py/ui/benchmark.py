@@ -4,6 +4,9 @@ The page asks questions as a visitor would, in a session of its own: raw prompts
 reused, and the model cannot end the answer. For each length of prompt it asks once for nothing (the engine learns how
 much it reads at a time) and then `samples` times; the numbers are medians.
 
+Then a second question, behind the last prompt and its answer, of which the keys and values are kept: its time to the
+first token is that of a second turn.
+
 Two clocks: the page's, from the request to the first and the last piece of the answer as they arrive here, and the
 engine's own, which leaves out the tokenizer and the way between page and worker. The speed of reading the prompt is
 the prompt's tokens over the engine's time to the first token; the speed of writing is that of the tokens after the
@@ -17,6 +20,8 @@ _PLAN = {"prompt_tokens": (32, 512, 2000, 8000), "answer_tokens": 128, "samples"
 _SOFTWARE_PLAN = {"prompt_tokens": (16, 64), "answer_tokens": 8, "samples": 1, "chunk_tokens": 32}
 # With less room for an answer there is nothing to measure.
 LEAST_ANSWER_TOKENS = 8
+# Of the second question.
+QUESTION_TOKENS = 16
 
 # No step can be faster than its bytes at the card's bandwidth and its dispatches one behind the other, nor than
 # Chromium's GPU process hands them on. Measured on an H200; see docs/performance.md.
@@ -119,6 +124,8 @@ def row(n_wanted, samples, step, card):
         "gb_per_s": (n_weight_bytes + n_kv_bytes) / step_ms / 1e6 if step_ms else None,
         "limit_ms": least_ms,
         "limit_share": least_ms / step_ms if least_ms and step_ms else None,
+        # Not asked yet.
+        "second_turn_ttft_ms": None,
         "samples": samples,
     }
 

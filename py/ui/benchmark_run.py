@@ -41,7 +41,8 @@ class Run:
     def n_requests(self):
         """How many requests there are in all."""
         fitting = [n for n in self.plan["prompt_tokens"] if self._room(n) is not None]
-        return 1 + len(fitting) * (2 + self.plan["samples"])
+        n_second = len([n for n in fitting if self._has_second(n)])
+        return 1 + len(fitting) * (2 + self.plan["samples"]) + n_second
 
     def stop(self):
         """End it here; what was found stays."""
@@ -80,22 +81,32 @@ class Run:
                 continue
             samples = []
             for seed in range(1 + self.plan["samples"]):
-                self._ask(benchmark.prompt_of(n_tokens, 1000 * i + seed), room)
+                prompt = benchmark.prompt_of(n_tokens, 1000 * i + seed)
+                self._ask(prompt, room)
                 samples.append((yield))
             self._measure(1)
             step = yield
             self.steps.append(step)
-            self.rows.append(benchmark.row(n_tokens, samples[1:], step, self.card))
+            row = benchmark.row(n_tokens, samples[1:], step, self.card)
+            self.rows.append(row)
+            if self._has_second(n_tokens):
+                question = benchmark.prompt_of(benchmark.QUESTION_TOKENS, i)
+                self._ask(prompt + self._text + question, 1, reuse=True)
+                row["second_turn_ttft_ms"] = (yield)["ttft_ms"]
 
     def _room(self, n_tokens):
         return benchmark.answer_room(n_tokens, self.plan["answer_tokens"], self._context_length)
+
+    def _has_second(self, n_tokens):
+        n_more = self.plan["answer_tokens"] + benchmark.QUESTION_TOKENS
+        return benchmark.answer_room(n_tokens + n_more, 1, self._context_length) is not None
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
     def _measure(self, n_tokens):
         self._request_id = self._client.measure(self.session, tokens=n_tokens)
 
-    def _ask(self, prompt, max_tokens):
+    def _ask(self, prompt, max_tokens, reuse=False):
         self._sample = {"prompt_tokens": 0, "ttft_ms": None}
         self._n_first = self._n_tokens = 0
         self._asked_ms = self._first_ms = self._last_ms = self._now_ms()
@@ -103,7 +114,7 @@ class Run:
             self.session,
             prompt=prompt,
             params={"max_tokens": max_tokens, "temperature": 0},
-            reuse=False,
+            reuse=reuse,
             ignore_eos=True,
         )
 
@@ -123,6 +134,7 @@ class Run:
         written_ms = self._last_ms - self._first_ms
         n_after = self._n_tokens - self._n_first
         timings = event["timings"]
+        self._text = event["text"]
         self._found = dict(
             self._sample,
             output_tokens=len(event["output_ids"]),

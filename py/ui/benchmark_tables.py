@@ -2,7 +2,7 @@
 
 from ui import benchmark, status
 
-_SPEED_COLUMNS = ("prompt", "ttft", "prefill", "decode")
+_SPEED_COLUMNS = ("prompt", "ttft", "second", "prefill", "decode")
 _STEP_COLUMNS = ("kernel", "count", "each", "read", "rate", "limit")
 TOKEN_LINES = ("context", "step", "gpu", "python", "dispatches", "read", "rate", "limit")
 COLUMNS = _SPEED_COLUMNS + _STEP_COLUMNS
@@ -45,6 +45,12 @@ def share(value):
     return _NONE if value is None else str(round(100 * value)) + " %"
 
 
+def _time(ms):
+    if ms is None:
+        return _NONE
+    return f"{ms:.1f} ms" if ms < 100 else status.duration(ms)
+
+
 def _with(value, unit):
     return _NONE if value is None else number(value) + " " + unit
 
@@ -56,11 +62,11 @@ def _speeds(strings, rows):
             why = strings.text("benchmark.skipped", length=row["context_length"])
             lines.append([str(row["wanted_tokens"]), why])
             continue
-        ttft_ms = row["ttft_ms"]
         lines.append(
             [
                 str(row["prompt_tokens"]),
-                _NONE if ttft_ms is None else f"{ttft_ms:.1f} ms" if ttft_ms < 100 else status.duration(ttft_ms),
+                _time(row["ttft_ms"]),
+                _time(row["second_turn_ttft_ms"]),
                 number(row["prefill_tokens_per_s"]),
                 number(row["decode_tokens_per_s"]),
             ]

@@ -42,7 +42,8 @@ def _loaded(page, event):
     page.model = event["model"]
     page.self_test = event["self_test"]
     facts = {name: event[name] for name in ("timings", "memory", "ledger")}
-    page.load_facts = dict(facts, ready_ms=page.load_facts.get("ready_ms", now_ms()))
+    # Of a later load the page's life says nothing.
+    page.load_facts = dict(facts, ready_ms=None if page.load_facts else now_ms())
     # Not before: what goes wrong with it must not be taken for the end of the load.
     page.client.list_saved()
     page.render()

@@ -45,7 +45,7 @@ class Page:
         self.source = None
         self.model = {}
         self.self_test = {}
-        # What the last load said of itself, and when the model was there for the first time, in ms of the page's life.
+        # What the last load said of itself; for the first, when the model was there, in ms of the page's life.
         self.load_facts = {}
         self.adapter = {}
         # Why the last load ended, or the model went.

@@ -72,7 +72,7 @@ class SpeedReport:
 
 def _load_line(load: Mapping[str, Any]) -> str:
     stages = ", ".join(f"{name} {value}" for name, value in load["timings"].items())
-    return f"Loaded in {load['ready_ms']:.0f} ms of the page's life ({stages})."
+    return f"Loaded in {load['ready_ms'] or 0:.0f} ms of the page's life ({stages})."
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -85,8 +85,15 @@ def _of_prefill(bounds: Bounds, rows: Mapping[int, Found]) -> list[_Bound]:
         for n_tokens, wanted in bounds.ttft_ms.items()
         if n_tokens in rows
     ]
-    speed = rows[2000]["prefill_tokens_per_s"] if 2000 in rows else None
-    return [("prefill, 2,000 tokens", bounds.prefill, speed, False, " tok/s"), *times]
+    if 2000 not in rows:
+        return times
+    long = rows[2000]
+    second = long["second_turn_ttft_ms"]
+    return [
+        ("prefill, 2,000 tokens", bounds.prefill, long["prefill_tokens_per_s"], False, " tok/s"),
+        *times,
+        ("second turn of the first, 2,000 tokens", 0.3, second and second / long["ttft_ms"], True, "%"),
+    ]
 
 
 def _memory(load: Found) -> float:

@@ -39,6 +39,7 @@ def test_measures_and_leaves_the_chats_as_they_were(page):
     assert (short["prompt_tokens"], long["prompt_tokens"], short["output_tokens"]) == (16, 40, 6)
     for row in (short, long):
         assert row["ttft_ms"] >= row["engine_ttft_ms"] > 0
+        assert row["second_turn_ttft_ms"] > 0
         assert row["decode_tokens_per_s"] > 0 and row["python_ms"] > 0
         assert 0 < row["limit_share"] < 1
         assert row["kv_bytes"] > 0 and row["weight_bytes"] > 0

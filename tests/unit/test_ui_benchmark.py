@@ -179,7 +179,7 @@ class World:
 
 def test_a_run_from_its_session_to_its_end():
     world = World(prompt_tokens=[16, 90], samples=2)
-    assert world.last["kind"] == "open_session" and world.run.n_requests == 1 + 4
+    assert world.last["kind"] == "open_session" and world.run.n_requests == 1 + 5
     world.state("ready")
     assert (world.last["kind"], world.last["tokens"]) == ("benchmark", 32)
     world.measured(dict(STEP, kind="prefill", tokens=32))
@@ -192,7 +192,15 @@ def test_a_run_from_its_session_to_its_end():
     assert len(set(prompts)) == 3 and len(prompts[0].split()) == 16
     assert (world.last["kind"], world.last["tokens"]) == ("benchmark", 1)
     world.measured()
-    assert (world.run.end, world.run.n_done, world.last) == ("done", 5, ("close", 7, False))
+    # The second turn: what was said, what was answered, and a little more.
+    asked = world.last
+    assert (asked["reuse"], asked["params"]["max_tokens"]) == (True, 1)
+    assert asked["prompt"].startswith(prompts[-1] + "xxx ")
+    assert len(asked["prompt"].split()) == 16 + benchmark.QUESTION_TOKENS
+    assert world.run.rows[0]["second_turn_ttft_ms"] is None
+    world.answered()
+    assert (world.run.end, world.run.n_done, world.last) == ("done", 6, ("close", 7, False))
+    assert world.run.rows[0]["second_turn_ttft_ms"] == 10
     row, skipped = world.run.rows
     # The first piece is the end of the prompt's time; five tokens came in the 20 ms behind it.
     assert (row["ttft_ms"], row["decode_tokens_per_s"], row["prompt_tokens"]) == (10, 250, 16)
@@ -248,12 +256,13 @@ def test_what_goes_wrong_ends_it_and_closes_the_session(event, end):
 
 
 def test_a_stop_keeps_what_was_found():
-    world = World(prompt_tokens=[16, 17])
+    world = World(prompt_tokens=[16, 40], context_length=48)
     world.state("ready")
     world.measured()
     world.answered()
     world.answered()
     world.measured()
+    world.answered()
     world.run.stop()
     assert (world.run.end, len(world.run.rows), world.last) == ("stopped", 1, ("close", 7, True))
 

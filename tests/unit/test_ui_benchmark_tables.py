@@ -49,7 +49,7 @@ def test_every_line_has_a_cell_a_heading(card):
 
 def test_the_numbers_of_a_length():
     (_, _, [speeds]), (_, contexts, lines) = tables(STRINGS, [row()], [], CARD)
-    assert speeds == ["32", "10.0 ms", "4000", "912"]
+    assert speeds == ["32", "10.0 ms", "–", "4000", "912"]
     assert contexts[1:] == ["36"]
     assert [line[1] for line in lines] == ["1.00 ms", "0.14 ms", "0.25 ms", "31", "43.0 MB", "43.0 GB/s", "16 %"]
 
@@ -57,13 +57,13 @@ def test_the_numbers_of_a_length():
 def test_what_is_not_known_is_a_dash():
     changes = {"ttft_ms": None, "tokens_per_s": None, "step_ms": None, "python_ms": None}
     (_, _, [speeds]), (_, _, lines) = tables(STRINGS, [row(UNKNOWN, **changes)], [], UNKNOWN)
-    assert speeds == ["32", "–", "4000", "–"]
+    assert speeds == ["32", "–", "–", "4000", "–"]
     assert [line[1] for line in lines] == ["–", "0.14 ms", "–", "31", "43.0 MB", "–", "–"]
 
 
 def test_a_context_that_is_too_short_is_said():
     ((_, headings, [line]),) = tables(STRINGS, [benchmark.too_long(8000, 2048)], [], CARD)
-    assert line == ["8000", "context too short (2048)"] and len(headings) == 4
+    assert line == ["8000", "context too short (2048)"] and len(headings) == 5
 
 
 def test_the_kernels_of_a_step():
