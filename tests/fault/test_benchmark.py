@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from clutch.engine.lifecycle import EngineState
-from clutch.errors import DeviceLost, DeviceTimeout
+from clutch.errors import DeviceLost, DeviceTimeout, PoolExhausted
 from tests.support.fake_platform import only
 
 US = 500.0
@@ -220,5 +220,24 @@ def test_measuring_makes_no_buffer_and_drops_none(loaded):
         before = driver.engine.ledger.to_wire()
         step_of(await measure(driver))
         assert driver.engine.ledger.to_wire() == before
+
+    asyncio.run(story())
+
+
+def test_its_pages_are_its_own_meanwhile_and_given_back(loaded):
+    async def story():
+        driver = await loaded()
+        pool, script = driver.engine.host.pool, driver.platform.script
+        n_pages = []
+
+        def want_all():
+            n_pages.append(pool.n_free)
+            with pytest.raises(PoolExhausted):
+                pool.acquire(pool.n_pages)
+
+        script.only, script.act_at, script.act = "measure", script.n_counted + 3, want_all
+        step_of(await measure(driver, tokens=8))
+        assert n_pages == [pool.n_pages - 1]
+        assert pool.n_free == pool.n_pages
 
     asyncio.run(story())
