@@ -1,0 +1,58 @@
+"""Products of many tokens: tiles of several shapes with rows and tokens at their edges, and activations as bytes."""
+
+import numpy as np
+import pytest
+
+from clutch.formats.quants import QuantType
+from tests.kernels.composing import check, compose
+from tests.kernels.test_matrices import weights
+from tests.support import kernel_reference
+from tests.support.kernel_reference import one
+
+RNG = np.random.default_rng(17)
+READ, WRITE = "read", "read_write"
+
+
+def tile(rows, tokens, thread_rows, splits=1):
+    return {
+        "TILE_ROWS": rows,
+        "TILE_TOKENS": tokens,
+        "THREAD_ROWS": thread_rows,
+        "SPLITS": splits,
+        "WORKGROUP": splits * rows * tokens // thread_rows // 4,
+    }
+
+
+SHAPES = [  # format, rows, columns, tokens, tile
+    pytest.param((QuantType.Q4_1, 130, 96, 71, tile(64, 64, 4)), id="four-threads-a-block"),
+    pytest.param((QuantType.Q8_0, 64, 64, 64, tile(64, 32, 8)), id="whole-tiles-a-thread-a-block"),
+    pytest.param((QuantType.Q4_1, 34, 96, 35, tile(32, 16, 4, 2)), id="splits-with-nothing-to-do"),
+    pytest.param((QuantType.F32, 34, 32, 5, tile(32, 32, 4)), id="one-round"),
+]
+
+
+def run(bench, product, x, kernel_x, case, first_row=0, width=0):
+    """Compare y += W x, with y of `width` columns, as the kernel leaves it from `kernel_x`."""
+    quant, rows, columns, tokens, shape = case
+    constants = {"ROWS": rows, "COLUMNS": columns, "FIRST_ROW": first_row, "WIDTH": width or rows, **shape}
+    blocks = [] if quant is QuantType.F32 else ["blocks"]
+    code = compose(constants, "matmul_add", product, *blocks, f"format_{quant.name.lower()}", "step")
+    quants, scales = weights(quant, rows, columns)
+    y = RNG.normal(size=(tokens, width or rows)).astype(np.float32)
+    want = y.copy()
+    named = {"quants": quants, "scales": scales, "x": bytes_of(x), "y": bytes_of(want)}
+    files = {"format": quant.name.lower(), "source": "plain"}
+    kernel_reference.matmul_add(named, constants, one(0, tokens), files)
+    grid = -(-rows // shape["TILE_ROWS"]), -(-tokens // shape["TILE_TOKENS"])
+    buffers = [quants, scales, kernel_x, y]
+    check(bench, code, buffers, [READ, READ, READ, WRITE], want, step=one(0, tokens), grid=grid)
+
+
+def bytes_of(array):
+    return array.view(np.uint8).reshape(-1)
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_product_tiles(bench, case):
+    x = RNG.normal(size=(case[3], case[2])).astype(np.float32)
+    run(bench, "product_tiles", x, x, case, first_row=4, width=case[1] + 6)
