@@ -56,3 +56,36 @@ def bytes_of(array):
 def test_product_tiles(bench, case):
     x = RNG.normal(size=(case[3], case[2])).astype(np.float32)
     run(bench, "product_tiles", x, x, case, first_row=4, width=case[1] + 6)
+
+
+def quantised(x):
+    """Return the words of x as bytes, and the f32 they stand for."""
+    words = np.zeros(x.size // 32 * 48, np.uint8)
+    kernel_reference.quantise({"x": bytes_of(x), "quantised": words}, {"COLUMNS": x.shape[1]}, one(0, len(x)), {})
+    blocks = words.reshape(-1, 48)
+    scales = np.ascontiguousarray(blocks[:, 32:36]).view(np.float32)
+    return words, (np.ascontiguousarray(blocks[:, :32]).view(np.int8) * scales).astype(np.float32).reshape(x.shape)
+
+
+@pytest.mark.parametrize("case", SHAPES[:-1])
+def test_product_tiles_int8(bench, case):
+    words, x = quantised(RNG.normal(size=(case[3], case[2])).astype(np.float32))
+    run(bench, "product_tiles_int8", x, words, case)
+
+
+def test_quantise(bench):
+    x = RNG.normal(size=(5, 96)).astype(np.float32)
+    x[1, :32] = 0
+    words, _ = quantised(x)
+    code = compose({"COLUMNS": 96}, "quantise", "step")
+    _, found = bench.run_code(
+        code, [bytes_of(x), np.zeros(len(words), np.uint8)], [READ, WRITE], step=one(0, 5), grid=(1, 5)
+    )
+    found, want = found.reshape(-1, 48), words.reshape(-1, 48)
+    difference = found[:, :32].view(np.int8).astype(int) - want[:, :32].view(np.int8)
+    assert np.abs(difference).max() <= 1
+    assert (difference != 0).mean() < 0.01
+    scales, sums = (np.ascontiguousarray(found[:, 32:]).view(np.float32)[:, part] for part in (slice(1), slice(1, 3)))
+    np.testing.assert_allclose(scales, np.ascontiguousarray(want[:, 32:36]).view(np.float32), rtol=1e-6)
+    levels = found[:, :32].view(np.int8).reshape(-1, 2, 16).astype(np.float32).sum(axis=2)
+    np.testing.assert_allclose(sums, scales * levels, rtol=1e-5, atol=1e-6)

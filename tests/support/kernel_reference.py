@@ -112,6 +112,16 @@ def _products(b, c, step, files):
     return x @ dequantised(b, files["format"], c["ROWS"], c["COLUMNS"]).T
 
 
+def quantise(b, c, step, files):
+    blocks = f32(b["x"], step.n_tokens, c["COLUMNS"]).reshape(-1, 2, 16)
+    sizes = np.abs(blocks).max(axis=(1, 2))
+    levels = np.rint(blocks * (np.float32(127) / np.maximum(sizes, np.float32(1e-30)))[:, None, None])
+    scales = sizes[:, None] / np.float32(127)
+    out = b["quantised"][: len(blocks) * 48].reshape(-1, 48)
+    out[:, :32] = levels.astype(np.int8).reshape(-1, 32).view(np.uint8)
+    out[:, 32:] = np.hstack([scales, scales * levels.sum(axis=2), 0 * scales]).astype(np.float32).view(np.uint8)
+
+
 def _page_of(b, sequence, position):
     return int(b["table"].view(np.uint32)[sequence.table_offset + position // PAGE])
 
@@ -302,6 +312,7 @@ REFERENCES = {
     for function in (
         embed,
         rms_norm,
+        quantise,
         qkv,
         kv_store_q8,
         attention_partial,
