@@ -261,6 +261,14 @@ def attention_merge(b, c, step, files):
     f32(b["attended"], step.n_tokens, c["N_HEADS"], c["HEAD_DIM"])[:] = _merged(pieces, c, step)
 
 
+def attention_tile(b, c, step, files):
+    one_split = c | {"SPLITS": 1}
+    pieces = np.zeros(_pieces_shape(one_split, step), np.float32)
+    attention_partial({**b, "pieces": pieces.view(np.uint8).reshape(-1)}, one_split, step, files)
+    attended = _merged(pieces, one_split, step)
+    f32(b["attended"], *attended.shape)[:] = attended
+
+
 def matmul_add(b, c, step, files):
     y = f32(b["y"], step.n_tokens, c["WIDTH"])
     y[:, c["FIRST_ROW"] : c["FIRST_ROW"] + c["ROWS"]] += _products(b, c, step, files)
@@ -317,6 +325,7 @@ REFERENCES = {
         kv_store_q8,
         attention_partial,
         attention_merge,
+        attention_tile,
         matmul_add,
         gate_up,
         lm_head,
