@@ -1,9 +1,10 @@
 // @ts-check
 /**
- * The worker's entry: probe the GPU, start the pinned Pyodide, unpack the engine, hand it the messages. No logic.
+ * The worker's entry: probe the GPU, start Python with the engine, hand it the messages. No logic.
  */
 
 import { openGpu, probe } from "./probe.js";
+import { startPython } from "./python.js";
 import { Plan, Replay, run } from "./replay.js";
 import { openTokenizer } from "./tokenizer.js";
 import { Source } from "./upload.js";
@@ -41,15 +42,7 @@ async function start() {
   }
   send("capabilities", { ...found, shared_memory: self.crossOriginIsolated });
   progress("starting_python");
-  const [{ loadPyodide }, archive] = await Promise.all([
-    import(new URL("static/vendor/pyodide/pyodide.mjs", ROOT).href),
-    fetch(new URL("engine.zip", ROOT)).then((response) => response.arrayBuffer()),
-  ]);
-  const pyodide = await loadPyodide({ indexURL: new URL("static/vendor/pyodide/", ROOT).href });
-  pyodide.unpackArchive(archive, "zip", { extractDir: "/engine" });
-  pyodide.registerJsModule("clutch_worker", { Plan, Replay, Source, openGpu, openTokenizer, run });
-  pyodide.runPython("import sys; sys.path.insert(0, '/engine')");
-  const main = pyodide.pyimport("clutch.main");
+  const main = await startPython(ROOT, { clutch_worker: { Plan, Replay, Source, openGpu, openTokenizer, run } });
   await firstArrived;
   main.start(ROOT.href, early);
 }

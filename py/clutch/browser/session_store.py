@@ -26,11 +26,6 @@ _CAUSES = {
 }
 _OTHERWISE = ("storage", "This browser does not keep sessions: {error}.", "Leave private browsing, or allow site data.")
 
-# Pyodide knows a JavaScript error by its stack. This one is a class of its own now and has none, and whoever waits for
-# its promise waits for ever (measured, Chromium 156).
-if (quota_exceeded := getattr(js, "QuotaExceededError", None)) is not None:
-    quota_exceeded.prototype.stack = ""
-
 
 class OpfsSessionStore:
     """Implements `engine.session_store.SessionStore`.
@@ -38,6 +33,12 @@ class OpfsSessionStore:
     A file is written beside the old one and takes its place when it is complete. An empty file is the trace of a first
     write that was never completed, and counts as none.
     """
+
+    def __init__(self) -> None:
+        # Pyodide knows a JavaScript error by its stack. This one is a class of its own now and has none, and whoever
+        # waits for its promise waits for ever (measured, Chromium 156).
+        if (quota_exceeded := getattr(js, "QuotaExceededError", None)) is not None:
+            quota_exceeded.prototype.stack = ""
 
     async def list(self) -> Sequence[tuple[str, int]]:
         """Return (name, size in bytes), oldest first."""
