@@ -16,6 +16,8 @@ READ, WRITE, UNIFORM = "read", "read_write", "uniform"
 
 COMPLETIONS: dict[str, tuple[str, ...]] = {
     "product_rows": ("LANES", "PAIRS", "TOKENS", "WORKGROUP"),
+    "product_tiles": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
+    "product_tiles_int8": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
     "source_normed": ("EPS",),
     "source_splits": ("HEAD_DIM", "SPLITS"),
 }
@@ -74,6 +76,7 @@ KERNELS: dict[str, KernelSpec] = {
             (*_PRODUCT, "keep", "step"),
             workgroup_size=0,
         ),
+        KernelSpec("quantise", (("x", READ), ("quantised", WRITE)), ("COLUMNS",), ("step",), workgroup_size=32),
         KernelSpec(
             "kv_store_q8", (("fresh", READ), ("table", READ), ("kv", WRITE)), ("N_KV_HEADS", "HEAD_DIM"), ("step",)
         ),
@@ -82,6 +85,13 @@ KERNELS: dict[str, KernelSpec] = {
             "attention_split",
             _ATTENTION,
             (*_HEADS, "SPLITS", "LANES", "WORKGROUP"),
+            ("kv", "step"),
+            workgroup_size=0,
+        ),
+        KernelSpec(
+            "attention_tile",
+            (("q", READ), ("kv", READ), ("table", READ), ("attended", WRITE)),
+            (*_HEADS, "TOKENS", "KEYS", "THREAD_ROWS", "WORKGROUP"),
             ("kv", "step"),
             workgroup_size=0,
         ),
