@@ -1,7 +1,7 @@
 """What a forward pass reads and writes besides the weights: activations, KV pages, tokens, tables."""
 
 import math
-import struct
+from array import array
 from dataclasses import dataclass
 
 from clutch.gpu.device import Buffer, Device, Usage
@@ -63,9 +63,9 @@ def write_rope(device: Device, state: State, spec: ModelSpec, context_length: in
     Computed here in double precision: WGSL promises nothing for the large angles of late positions.
     """
     frequencies = [spec.rope_theta ** (-2 * i / spec.rope_dim) for i in range(spec.rope_dim // 2)]
-    row = struct.Struct(f"<{2 * len(frequencies)}f")
-    table = bytearray(row.size * context_length)
-    for position in range(context_length):
-        turns = [f(position * frequency) for frequency in frequencies for f in (math.cos, math.sin)]
-        row.pack_into(table, position * row.size, *turns)
-    device.write(state.rope, bytes(table))
+    angles = [position * frequency for position in range(context_length) for frequency in frequencies]
+    table = array("f", bytes(8 * len(angles)))
+    # By map and by slice: a loop in Python takes five times as long, half a second of a load in the browser.
+    table[0::2] = array("f", map(math.cos, angles))
+    table[1::2] = array("f", map(math.sin, angles))
+    device.write(state.rope, table.tobytes())
