@@ -6,7 +6,8 @@ against the argmax. It also is the warm-up: what the first use of a pipeline cos
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import sub
 
 from clutch.errors import SelfTestError
 from clutch.formats.gguf_tensors import TensorInfo
@@ -52,9 +53,10 @@ async def self_test(
     scale = max(map(abs, logits))
     # Zero would agree with everything: it is what a GPU that computes nothing leaves in its zeroed buffers.
     _compare("the largest logit", scale, scale if 0 < scale < math.inf else math.nan, 0.0)
-    likeliest = max(range(vocab_size), key=logits.__getitem__)
+    values = logits.tolist()
+    likeliest = values.index(max(values))
     _compare("the likeliest token", result.token_id, likeliest, 0.0)
-    for token_id in range(vocab_size):
+    for token_id in _far_apart(prefilled, logits, scale * _TOLERANCE):
         _compare(f"logit {token_id} in prefill and decode", prefilled[token_id], logits[token_id], scale * _TOLERANCE)
     gains = memoryview(await source.read(norm.offset, norm.size_bytes)).cast("f")
     hidden = _normed(await runner.hidden(), gains, rms_eps)
@@ -75,6 +77,12 @@ def _dot(row: bytes, tensor: TensorInfo, hidden: Sequence[float]) -> float:
     step = tensor.type.block_bytes
     weights = (w for at in range(0, len(row), step) for w in dequantise_block(tensor.type, row[at : at + step]))
     return math.fsum(weight * value for weight, value in zip(weights, hidden, strict=True))
+
+
+def _far_apart(left: Sequence[float], right: Sequence[float], tolerance: float) -> Iterator[int]:
+    """Yield where they differ by more than `tolerance`; ten times faster than `_compare` for a whole vocabulary."""
+    # Written so that a NaN fails.
+    return (i for i, difference in enumerate(map(sub, left, right)) if not -tolerance <= difference <= tolerance)
 
 
 def _compare(what: str, found: float, expected: float, tolerance: float) -> None:
