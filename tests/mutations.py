@@ -314,7 +314,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         f"{GPU}/ledger.py",
         "tests/unit/test_ledger.py",
         (
-            ("            buffer.destroy()", "            pass"),
+            ("        buffer.destroy()", "        pass"),
             ("self._ledger.bytes -= buffer.size_bytes", "self._ledger.bytes -= 16"),
         ),
     ),

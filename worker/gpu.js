@@ -3,7 +3,7 @@
  * One GPU device with everything that must be waited for: allocation, compilation, readback. Knows WebGPU, knows no model.
  */
 
-import { Guard, named } from "./wait.js";
+import { Guard } from "./wait.js";
 
 const ALLOCATE_MS = 10_000;
 const COMPILE_MS = 120_000;
@@ -16,6 +16,8 @@ const IDLE_MS = 60_000;
 
 export class Gpu {
   #isClosed = false;
+  /** Those that may still be refused. */
+  #allocations = /** @type {{label: string, size: number, scopes: Promise<(GPUError | null)[]>}[]} */ ([]);
 
   /**
    * @param {GPUDevice} device
@@ -69,26 +71,39 @@ export class Gpu {
   }
 
   /**
-   * Makes a buffer. A buffer that does not fit is no exception in WebGPU, only an error in a scope; one that is too
-   * large for a limit is a validation error.
+   * Makes a buffer at once; `settle` says whether it fits.
    * @param {string} label
    * @param {number} size in bytes
    * @param {number} usage
-   * @returns {Promise<GPUBuffer>}
+   * @returns {GPUBuffer}
    */
-  async allocate(label, size, usage) {
+  allocate(label, size, usage) {
     const { device } = this;
     device.pushErrorScope("out-of-memory");
     device.pushErrorScope("validation");
     const buffer = device.createBuffer({ label, size, usage });
     const scopes = Promise.all([device.popErrorScope(), device.popErrorScope()]);
-    const failures = await this.guard.wait(scopes, `allocating ${label}`, ALLOCATE_MS);
-    const failure = failures.find((error) => error !== null);
-    if (failure) {
-      buffer.destroy();
-      throw named("OutOfMemory", failure.message);
-    }
+    // Nobody may be waiting for it when it fails; whoever waits hears of it.
+    scopes.catch(() => {});
+    this.#allocations.push({ label, size, scopes });
     return buffer;
+  }
+
+  /**
+   * Waits for all that was allocated since the last time: hundreds of buffers cost one wait. A buffer that does not fit
+   * is no exception in WebGPU, only an error in a scope; one that is too large for a limit is a validation error.
+   * @returns {Promise<{label: string, size: number, message: string} | undefined>} the first that was refused
+   */
+  async settle() {
+    const allocations = this.#allocations;
+    this.#allocations = [];
+    const scopes = Promise.all(allocations.map((allocation) => allocation.scopes));
+    const failures = await this.guard.wait(scopes, `allocating ${allocations.at(-1)?.label}`, ALLOCATE_MS);
+    for (const [i, failed] of failures.entries()) {
+      const failure = failed.find((error) => error !== null);
+      if (failure) return { label: allocations[i].label, size: allocations[i].size, message: failure.message };
+    }
+    return undefined;
   }
 
   /**

@@ -124,6 +124,8 @@ class FakeDevice:
         self.room_bytes = room_bytes
         self.us_per_dispatch = us_per_dispatch
         self.timestamp_us = timestamp_us
+        # As in the browser: known only when somebody waits for it.
+        self._refused = None
         self.script = script or Script()
         self.limits = limits
         self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
@@ -137,12 +139,19 @@ class FakeDevice:
     async def allocate(self, label, size_bytes, usage):
         await self._wait("allocate")
         if size_bytes > min(self.limits.largest_buffer_bytes, self.room_bytes):
-            raise OutOfMemory(f"{label} does not fit", asked_bytes=size_bytes)
+            self._refused = self._refused or OutOfMemory(f"{label} does not fit", buffer=label, asked_bytes=size_bytes)
+            return FakeBuffer(label, size_bytes, lambda _: None)
         self.room_bytes -= size_bytes
         return FakeBuffer(label, size_bytes, self._give_back)
 
     def _give_back(self, size_bytes):
         self.room_bytes += size_bytes
+
+    async def settle(self):
+        await self._wait("settle")
+        refused, self._refused = self._refused, None
+        if refused:
+            raise refused
 
     async def compile(self, kernels, on_progress):
         for done, kernel in enumerate(kernels, start=1):

@@ -90,3 +90,22 @@ def test_a_refused_buffer_is_not_counted_and_the_scope_still_closes():
     with pytest.raises(KeyError):
         asyncio.run(story())
     assert zero(ledger)
+
+
+def test_what_the_gpu_refuses_is_given_up_with_all_that_came_after():
+    ledger = Ledger()
+    device = FakeDevice(room_bytes=100)
+
+    async def story():
+        with ledger.scope(device) as scope:
+            for label, size in (("a", 32), ("b", 48), ("large", 64), ("c", 16)):
+                await scope.buffer(label, size)
+            with pytest.raises(OutOfMemory) as refused:
+                await scope.settle()
+            assert refused.value.data["buffer"] == "large"
+            assert ledger.to_wire() == {"buffers": 2, "bytes": 80}
+            await scope.settle()
+
+    asyncio.run(story())
+    assert zero(ledger)
+    assert device.room_bytes == 100

@@ -90,18 +90,21 @@ class WebGPUDevice:
         self._replay: Any = None
 
     async def allocate(self, label: str, size_bytes: int, usage: Usage) -> WebGPUBuffer:
-        """Make a buffer."""
-        try:
-            with translated():
-                return WebGPUBuffer(label, size_bytes, await self._gpu.allocate(label, size_bytes, _USAGES[usage]))
-        except OutOfMemory as refused:
+        """Make a buffer; `settle` says whether it fits."""
+        return WebGPUBuffer(label, size_bytes, self._gpu.allocate(label, size_bytes, _USAGES[usage]))
+
+    async def settle(self) -> None:
+        """Wait until everything allocated is there."""
+        with translated():
+            refused = await self._gpu.settle()
+        if refused is not None:
             raise OutOfMemory(
-                f"{label} needs {size_bytes} bytes; the GPU refused: {refused.message}",
-                hint=refused.hint,
-                buffer=label,
-                asked_bytes=size_bytes,
+                f"{refused.label} needs {refused.size} bytes; the GPU refused: {refused.message}",
+                hint="Close other tabs, or choose a smaller model or context.",
+                buffer=refused.label,
+                asked_bytes=int(refused.size),
                 limit_bytes=self.limits.largest_buffer_bytes,
-            ) from refused
+            )
 
     async def compile(self, kernels: Sequence[Kernel], on_progress: Callable[[int, int], None]) -> None:
         """Make the pipelines of `kernels`, all together."""

@@ -100,10 +100,17 @@ class Device(Protocol):
         """What fits."""
 
     async def allocate(self, label: str, size_bytes: int, usage: Usage) -> Buffer:
-        """Make a buffer, zeroed. Only the ledger calls this.
+        """Make a buffer, zeroed. Only the ledger calls this. That it fits is certain after `settle`.
 
         Raises:
-            OutOfMemory: it does not fit.
+            OutOfMemory, DeviceLost, DeviceTimeout: as for `settle`, if it is known at once.
+        """
+
+    async def settle(self) -> None:
+        """Wait until everything allocated is there; one wait for hundreds of buffers.
+
+        Raises:
+            OutOfMemory: a buffer does not fit; the first that does not is named in the error's data.
             DeviceLost, DeviceTimeout: as for every wait.
         """
 

@@ -3,6 +3,7 @@
 from types import TracebackType
 from typing import Self
 
+from clutch.errors import OutOfMemory
 from clutch.gpu.device import Buffer, Device, Usage
 
 
@@ -31,7 +32,7 @@ class Scope:
         self._owned: list[Buffer] = []
 
     async def buffer(self, label: str, size_bytes: int, usage: Usage = Usage.STORAGE) -> Buffer:
-        """Allocate a buffer of at least `size_bytes`, rounded up to 16.
+        """Allocate a buffer of at least `size_bytes`, rounded up to 16; call `settle` before relying on it.
 
         Raises:
             OutOfMemory: it does not fit; what the scope already owns stays until it closes.
@@ -43,13 +44,31 @@ class Scope:
         self._ledger.bytes += size_bytes
         return buffer
 
+    async def settle(self) -> None:
+        """Wait until everything allocated is there.
+
+        Raises:
+            OutOfMemory: a buffer does not fit; it is given up, and what was allocated after it. What the scope owns
+                besides stays until it closes.
+        """
+        try:
+            await self._device.settle()
+        except OutOfMemory as refused:
+            while self._owned and self._destroy_last() != refused.data.get("buffer"):
+                pass
+            raise
+
     def close(self) -> None:
         """Destroy everything owned; closing twice is harmless."""
         while self._owned:
-            buffer = self._owned.pop()
-            self._ledger.buffers -= 1
-            self._ledger.bytes -= buffer.size_bytes
-            buffer.destroy()
+            self._destroy_last()
+
+    def _destroy_last(self) -> str:
+        buffer = self._owned.pop()
+        self._ledger.buffers -= 1
+        self._ledger.bytes -= buffer.size_bytes
+        buffer.destroy()
+        return buffer.label
 
     def __enter__(self) -> Self:
         return self

@@ -89,6 +89,7 @@ async def load_model(
         try:
             weights = await weight_plan.allocate(scope)
             state = await allocate_state(memory, scope)
+            await scope.settle()
         except OutOfMemory as refused:
             raise advise(memory, config, refused, ledger.bytes) from refused
         watch.lap("allocate")

@@ -73,6 +73,7 @@ class Upload:
             with ledger.scope(self._device) as scope:
                 staging = await scope.buffer("upload staging", self._staging_bytes)
                 rows = await scope.buffer("repack rows", 256, Usage.UNIFORM)
+                await scope.settle()
                 queued = 0
                 for part, plan in uploads:
                     await stream.skip(part.tensor.offset - at)
