@@ -19,7 +19,7 @@ class EngineConfig:
         pool_positions: positions of all sessions together; None for `pool_contexts` times the context.
         pool_contexts: that many.
         kv_format: how keys and values are kept, one of `KV_FORMATS`.
-        prefill_tokens: most tokens of one prefill step; activations are sized for it.
+        prefill_tokens: most tokens of one prefill step, if its kernels take so many; activations are sized for it.
         prefill_ms, prefill_ms_software: GPU time that one prefill step should take, on a real and on a software
             adapter; Stop is seen between steps.
         attention_splits: most pieces the context is cut into for one head.
@@ -34,8 +34,8 @@ class EngineConfig:
     pool_positions: int | None = None
     pool_contexts: int = 2
     kv_format: str = F16
-    prefill_tokens: int = 32
-    prefill_ms: int = 25
+    prefill_tokens: int = 512
+    prefill_ms: int = 50
     prefill_ms_software: int = 1000
     attention_splits: int = 32
     steps_in_flight: int = 2

@@ -7,7 +7,7 @@ import pytest
 
 from clutch.formats.quants import QuantType
 from clutch.gpu.kernels import kernel
-from clutch.gpu.products import NORMED, PLAIN, SPLITS, Rows
+from clutch.gpu.products import NORMED, PLAIN, SPLITS, Rows, Tiles
 from clutch.gpu.weight_formats import FORMATS
 from clutch.kv.layout import F16, Q8, KVLayout
 from tests.kernels.sequences import N_PAGES, N_TOKENS, TABLE_OFFSET, THREE, block_tables
@@ -43,7 +43,10 @@ FOUR = Rows(4, 1, 32, "subgroup")
 FOUR_PAIRS = Rows(4, 2, 64, "subgroup")
 MET = Rows(16, 1, 64, "workgroup", tokens=2)
 BYTES = Rows(4, 2, 64, "subgroup", is_int8=True)
-PRODUCTS = [pytest.param(product, id=name) for name, product in list(globals().items()) if isinstance(product, Rows)]
+TILES = Tiles(64, 32, 8)
+PRODUCTS = [
+    pytest.param(product, id=name) for name, product in list(globals().items()) if isinstance(product, (Rows, Tiles))
+]
 
 
 def multiply(bench, name, product, source, quant, shape, files=(), *, buffers, rows, columns, step, **options):
@@ -124,7 +127,8 @@ def test_matmul_add_of_splits(bench, product):
 
 
 @pytest.mark.parametrize(
-    ("product", "source"), [(ALONE, PLAIN), (EIGHT, PLAIN), (FOUR, NORMED), (MET, NORMED), (BYTES, NORMED)]
+    ("product", "source"),
+    [(ALONE, PLAIN), (EIGHT, PLAIN), (FOUR, NORMED), (MET, NORMED), (BYTES, NORMED), (TILES, PLAIN)],
 )
 def test_gate_up(bench, product, source):
     rows, first, width = 92, 20, 70
@@ -218,6 +222,7 @@ QKV = [  # product, source, heads, KV heads, head size, columns, step
     (FOUR_PAIRS, NORMED, 2, 2, 128, 64, at(5, 4)),
     (MET, NORMED, 4, 2, 16, 64, THREE),
     (BYTES, NORMED, 4, 2, 16, 64, THREE),
+    (TILES, PLAIN, 3, 1, 32, 96, at(13, 21)),
 ]
 
 

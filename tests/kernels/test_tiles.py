@@ -25,7 +25,7 @@ def tile(rows, tokens, thread_rows, splits=1):
 
 SHAPES = [  # format, rows, columns, tokens, tile
     pytest.param((QuantType.Q4_1, 130, 96, 71, tile(64, 64, 4)), id="four-threads-a-block"),
-    pytest.param((QuantType.Q8_0, 64, 64, 64, tile(64, 32, 8)), id="whole-tiles-a-thread-a-block"),
+    pytest.param((QuantType.Q6_K, 64, 256, 64, tile(64, 32, 8)), id="whole-tiles-of-halves"),
     pytest.param((QuantType.Q4_1, 34, 96, 35, tile(32, 16, 4, 2)), id="splits-with-nothing-to-do"),
     pytest.param((QuantType.F32, 34, 32, 5, tile(32, 32, 4)), id="one-round"),
 ]

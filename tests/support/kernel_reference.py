@@ -103,11 +103,16 @@ def rms_norm(b, c, step, files):
 def _products(b, c, step, files):
     """Return (tokens, ROWS): the activations, as their source gives them, times a slab of weights."""
     shape = step.n_tokens, c["COLUMNS"]
-    if files["source"] == "splits":
+    source = files.get("source", "plain")
+    if source == "splits":
         x = _merged(f32(b["x"], *_pieces_shape(c, step)), c, step).reshape(shape)
+    elif files.get("product") == "tiles_int8":
+        lines = b["x"][: step.n_tokens * c["COLUMNS"] // 32 * 48].reshape(-1, 48)
+        steps = np.ascontiguousarray(lines[:, 32:36]).view(np.float32)
+        x = (np.ascontiguousarray(lines[:, :32]).view(np.int8) * steps).reshape(shape)
     else:
         x = f32(b["x"], *shape)
-    if files["source"] == "normed":
+    if source == "normed":
         x = _normed(x, f32(b["gain"], c["COLUMNS"]), c["EPS"])
     return x @ dequantised(b, files["format"], c["ROWS"], c["COLUMNS"]).T
 

@@ -101,7 +101,7 @@ def encode_tiny_model(
         **_tokenizer_metadata(),
         **(metadata or {}),
     }
-    n_tokens = len(values["tokenizer.ggml.tokens"])  # type: ignore[arg-type]
+    n_tokens = values.get(f"{architecture}.vocab_size", len(vocabulary()))
     random = np.random.default_rng(seed)
 
     def matrix(name: str, n_in: int, n_out: int) -> Tensor:

@@ -19,12 +19,12 @@ def sizes(ms_a_tile, n_chunks, *, most_tokens=128, target_ms=25):
 
 
 def test_a_fast_gpu_gets_twice_as_many_each_time_up_to_the_room():
-    assert sizes(0.1, 7) == [8, 16, 32, 64, 128, 128, 128]
+    assert sizes(0.1, 4) == [32, 64, 128, 128]
 
 
 def test_a_slow_gpu_gets_one_tile():
-    assert sizes(26, 3) == [8, 8, 8]
-    assert sizes(1e6, 3) == [8, 8, 8]
+    assert sizes(26, 3) == [32, 8, 8]
+    assert sizes(1e6, 3) == [32, 8, 8]
 
 
 @pytest.mark.parametrize(("ms_a_tile", "tokens"), [(25, 8), (12.5, 16), (10, 16), (5, 32), (1, 128)])
@@ -43,9 +43,9 @@ def test_a_gpu_that_becomes_slow_gets_less_at_once():
 
 def test_a_last_chunk_that_is_shorter_says_nothing():
     sizer = ChunkSizer(128, 25)
-    sizer.observe(8, 1)
+    sizer.observe(32, 1)
     sizer.observe(3, 1e6)
-    assert sizer.tokens == 16
+    assert sizer.tokens == 64
 
 
 def test_a_gpu_whose_steps_cost_the_same_whatever_their_size_gets_large_ones():

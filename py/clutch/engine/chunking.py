@@ -16,7 +16,8 @@ class ChunkSizer:
     def __init__(self, most_tokens: int, target_ms: float) -> None:
         self.most_tokens = most_tokens
         self._target_ms = target_ms
-        self.tokens = PREFILL_TOKENS_PER_THREAD
+        # The first chunk's time is not known yet: a quarter of the room is short even on a GPU that is much too slow.
+        self.tokens = max(1, most_tokens // 4 // PREFILL_TOKENS_PER_THREAD) * PREFILL_TOKENS_PER_THREAD
 
     def observe(self, n_tokens: int, elapsed_ms: float) -> None:
         """Learn from a chunk. One that is shorter because the prompt ended says nothing."""

@@ -123,5 +123,5 @@ async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: Eng
         on_failure.pop_all()
     # The same tokens have other keys and values in another model, and in another format.
     pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{file.identity} {config.kv_format}")
-    chunks = ChunkSizer(config.prefill_tokens, prefill_ms)
+    chunks = ChunkSizer(model.memory.prefill_tokens, prefill_ms)
     return Placement(model, device, pool, Scheduler(model.runner), chunks, config.kv_format)

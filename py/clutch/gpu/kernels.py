@@ -56,7 +56,7 @@ _SLAB = ("ROWS", "COLUMNS", "FIRST_ROW")
 _REPACK = (("raw", READ), ("quants", WRITE), ("scales", WRITE), ("rows", UNIFORM))
 _HEADS = ("N_HEADS", "N_KV_HEADS", "HEAD_DIM")
 _ATTENTION = (("q", READ), ("kv", READ), ("table", READ), ("pieces", WRITE))
-_PRODUCT = ("product", "source", "activations", "lanes", "format")
+_PRODUCT = ("product", "format")
 
 KERNELS: dict[str, KernelSpec] = {
     spec.name: spec

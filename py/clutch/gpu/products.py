@@ -4,7 +4,7 @@ An operation says what becomes of a sum; a product says which threads make it. S
 as a product of rows for a token or a few, and as a product of tiles for a prompt.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 PLAIN, NORMED, SPLITS = "source_plain", "source_normed", "source_splits"
@@ -12,6 +12,9 @@ PLAIN, NORMED, SPLITS = "source_plain", "source_normed", "source_splits"
 
 _WITHOUT_BYTES = {"f32"}
 """Weight formats that have no integer arithmetic."""
+
+ANY_QUANTISED = "any"
+"""A weight format that has."""
 
 
 class Product(Protocol):
@@ -30,6 +33,9 @@ class Product(Protocol):
 
     def threads(self, rows: int) -> int:
         """Return the invocations along x for so many rows of weights."""
+
+    def takes_bytes(self, format: str) -> bool:
+        """Return whether `wgsl/quantise.wgsl` must have made bytes of the activations, for weights of `format`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Rows:
     workgroup: int = 64
     meeting: str = "one"
     is_int8: bool = False
-    tokens: int = field(default=1)
+    tokens: int = 1
 
     def files(self, format: str, source: str) -> tuple[str, ...]:
         """As `Product` says; activations are staged where many rows share the work of making them."""
@@ -74,3 +80,52 @@ class Rows:
     def workgroups(self, rows: int) -> int:
         """Return the workgroups along x for so many rows."""
         return -(-self.threads(rows) // self.workgroup)
+
+    def takes_bytes(self, format: str) -> bool:
+        """As `Product` says: a workgroup makes its bytes itself."""
+        return False
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A workgroup makes a tile of rows by items, in registers (GEMM; `wgsl/product_tiles.wgsl`).
+
+    Args:
+        rows: of a tile, a multiple of 8 thread_rows.
+        tokens: of a tile, a multiple of 16.
+        thread_rows: of a thread, 4 or 8; it has four tokens.
+        is_int8: activations as bytes.
+    """
+
+    rows: int = 64
+    tokens: int = 64
+    thread_rows: int = 4
+    is_int8: bool = False
+
+    def files(self, format: str, source: str) -> tuple[str, ...]:
+        """As `Product` says."""
+        assert source == PLAIN, source
+        return (f"format_{format}", "product_tiles_int8" if self.takes_bytes(format) else "product_tiles")
+
+    def takes_bytes(self, format: str) -> bool:
+        """As `Product` says."""
+        return self.is_int8 and format not in _WITHOUT_BYTES
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """As `Product` says."""
+        return {
+            "TILE_ROWS": self.rows,
+            "TILE_TOKENS": self.tokens,
+            "THREAD_ROWS": self.thread_rows,
+            "SPLITS": 1,
+            "WORKGROUP": self._workgroup,
+        }
+
+    def threads(self, rows: int) -> int:
+        """As `Product` says."""
+        return -(-rows // self.rows) * self._workgroup
+
+    @property
+    def _workgroup(self) -> int:
+        return self.rows * self.tokens // self.thread_rows // 4

@@ -34,6 +34,9 @@ SLOT_BYTES = 1024
 CANDIDATE_BYTES = 16
 """Of a run of logits (`wgsl/candidate.wgsl`)."""
 
+QUANTISED_BLOCK_BYTES = 48
+"""Of 32 activations as bytes (`wgsl/quantise.wgsl`)."""
+
 RESULT_BYTES = 16
 """Of one sequence: token, log-probability, entropy, position."""
 

@@ -5,14 +5,23 @@ layer is five dispatches, with norms on the way into the next product; or in sep
 normalised copy of `x`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from clutch.gpu.device import Buffer, Dispatch
 from clutch.gpu.kernels import Kernel, kernel
 from clutch.gpu.products import NORMED, PLAIN, SPLITS, Product
 from clutch.kv.layout import Q8
 from clutch.model.memory import MemoryPlan
-from clutch.model.recipe import ATTENTION_OUTPUT, DOWN, GATE_UP, LM_HEAD, QKV, Attention, Recipe
+from clutch.model.recipe import (
+    ATTENTION_OUTPUT,
+    DOWN,
+    GATE_UP,
+    LM_HEAD,
+    QKV,
+    Recipe,
+    SplitAttention,
+    TileAttention,
+)
 from clutch.model.spec import ModelSpec
 from clutch.model.state import State
 from clutch.model.weights import BLOCK, Layer, Matrix, Slab, Weights
@@ -39,23 +48,29 @@ class Llama:
         self._kv_format = memory.kv.format
         self._eps = float(spec.rms_eps)
 
+    @property
+    def reads_short_prompts_by_decode(self) -> bool:
+        """Whether a few tokens of a prompt go faster through a decode step than through one of many."""
+        return self._recipe.prefill.attention is not None
+
     def decode(self) -> list[Dispatch]:
-        """From the last token of each sequence to the next."""
-        recipe = self._recipe
-        if recipe.attention is None:
-            return [*self._separate(recipe.decode.__getitem__), *self._head(is_fused=False)]
-        return [*self._fused(recipe.attention), *self._head(is_fused=True)]
+        """From the last token of each sequence to the next; or from a few tokens of one sequence."""
+        decode = self._recipe.decode
+        if decode.attention is None:
+            return [*self._separate(decode.products.__getitem__, None), *self._head()]
+        return [*self._fused(decode.products, decode.attention), *self._head()]
 
     def prefill(self) -> list[Dispatch]:
         """From token ids to the last layer's `x`."""
-        return self._separate(lambda role: self._recipe.prefill)
+        prefill = self._recipe.prefill
+        return self._separate(lambda role: prefill.product, prefill.attention)
 
     def prefill_last(self) -> list[Dispatch]:
         """The same, and the token behind the last."""
-        return [*self.prefill(), *self._head(is_fused=self._recipe.attention is not None)]
+        return [*self.prefill(), *self._head()]
 
-    def _fused(self, attention: Attention) -> list[Dispatch]:
-        state, products = self._state, self._recipe.decode
+    def _fused(self, products: Mapping[str, Product], attention: SplitAttention) -> list[Dispatch]:
+        state = self._state
         dispatches = self._embed()
         for layer, kv in zip(self._weights.layers, state.kv, strict=True):
             dispatches += [
@@ -67,14 +82,14 @@ class Llama:
             ]
         return dispatches
 
-    def _separate(self, product_of: Callable[[str], Product]) -> list[Dispatch]:
+    def _separate(self, product_of: Callable[[str], Product], attention: TileAttention | None) -> list[Dispatch]:
         state = self._state
         dispatches = self._embed()
         for layer, kv in zip(self._weights.layers, state.kv, strict=True):
             dispatches += [
                 self._rms_norm(layer.attention_vectors),
                 *self._qkv(layer, kv, product_of(QKV), state.h, PLAIN),
-                *self._attention_partial(kv),
+                *(self._attention_partial(kv) if attention is None else self._attention_tile(kv, attention)),
                 *self._matmul_add(layer.attention_output, product_of(ATTENTION_OUTPUT), state.attended, PLAIN),
                 self._rms_norm(layer.mlp_norm),
                 *self._gate_up(layer, product_of(GATE_UP), state.h, PLAIN),
@@ -82,10 +97,10 @@ class Llama:
             ]
         return dispatches
 
-    def _head(self, *, is_fused: bool) -> list[Dispatch]:
+    def _head(self) -> list[Dispatch]:
         """From `x` to the logits of each sequence's last token, and the tokens sampled from them."""
         state, spec, norm, output = self._state, self._spec, self._weights.output_norm, self._weights.output
-        product = self._recipe.decode[LM_HEAD]
+        product, is_fused = self._recipe.decode.products[LM_HEAD], self._recipe.decode.attention is not None
         counts = [product.workgroups(slab.rows) for slab in output.slabs]
         n_candidates = sum(counts)
         dispatches = [] if is_fused else [self._rms_norm(norm)]
@@ -119,15 +134,41 @@ class Llama:
         # A format that scales whole heads cannot be written by threads that hold a pair of values each.
         is_two_steps = self._kv_format == Q8
         keep, target = ("keep_f32", state.fresh) if is_two_steps else (f"keep_{self._kv_format}", kv)
-        for slab in layer.qkv.slabs:
-            qkv = self._product("qkv", slab, layer.qkv, product, source, keep, **heads)
-            sources = (slab.quants, slab.scales, x, layer.attention_vectors, state.rope, state.block_table)
-            yield Dispatch(qkv, (*sources, state.q, target), product.threads(slab.rows), product.tokens)
+        others = (layer.attention_vectors, state.rope, state.block_table, state.q, target)
+        yield from self._multiply("qkv", layer.qkv, product, x, source, others, keep, **heads)
         if is_two_steps:
             store = kernel(f"kv_store_{self._kv_format}", N_KV_HEADS=spec.n_kv_heads, HEAD_DIM=spec.head_dim)
             yield Dispatch(store, (state.fresh, state.block_table, kv), 2 * spec.n_kv_heads, 1)
 
-    def _attention_split(self, kv: Buffer, attention: Attention) -> Dispatch:
+    def _matmul_add(self, matrix: Matrix, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
+        return self._multiply("matmul_add", matrix, product, x, source, (self._state.x,), WIDTH=matrix.rows)
+
+    def _gate_up(self, layer: Layer, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
+        matrix, others = layer.gate_up, (layer.mlp_norm, self._state.mlp)
+        return self._multiply("gate_up", matrix, product, x, source, others, WIDTH=matrix.rows // 2)
+
+    def _multiply(
+        self,
+        name: str,
+        matrix: Matrix,
+        product: Product,
+        x: Buffer,
+        source: str,
+        others: tuple[Buffer, ...],
+        *files: str,
+        **shape: int,
+    ) -> Iterable[Dispatch]:
+        """An operation on every slab of a matrix; `others` are its buffers behind the activations."""
+        state = self._state
+        if any(product.takes_bytes(slab.format) for slab in matrix.slabs):
+            yield Dispatch(kernel("quantise", COLUMNS=matrix.columns), (x, state.bytes), matrix.columns // BLOCK, 1)
+        for slab in matrix.slabs:
+            made = self._product(name, slab, matrix, product, source, *files, **shape)
+            taken = state.bytes if product.takes_bytes(slab.format) else x
+            buffers = (slab.quants, slab.scales, taken, *others)
+            yield Dispatch(made, buffers, product.threads(slab.rows), product.tokens)
+
+    def _attention_split(self, kv: Buffer, attention: SplitAttention) -> Dispatch:
         spec = self._spec
         split = kernel(
             "attention_split",
@@ -143,6 +184,22 @@ class Llama:
         state = self._state
         return Dispatch(split, (state.q, kv, state.block_table, state.pieces), threads, 1)
 
+    def _attention_tile(self, kv: Buffer, attention: TileAttention) -> Iterable[Dispatch]:
+        spec, state = self._spec, self._state
+        tile = kernel(
+            "attention_tile",
+            f"kv_{self._kv_format}",
+            N_HEADS=spec.n_heads,
+            N_KV_HEADS=spec.n_kv_heads,
+            HEAD_DIM=spec.head_dim,
+            TOKENS=attention.tokens,
+            KEYS=attention.keys,
+            THREAD_ROWS=attention.thread_rows,
+            WORKGROUP=attention.workgroup,
+        )
+        buffers = (state.q, kv, state.block_table, state.attended)
+        yield Dispatch(tile, buffers, spec.n_kv_heads * attention.workgroup, attention.tokens)
+
     def _attention_partial(self, kv: Buffer) -> tuple[Dispatch, Dispatch]:
         spec, state = self._spec, self._state
         shape = {"N_HEADS": spec.n_heads, "HEAD_DIM": spec.head_dim, "SPLITS": self._splits}
@@ -152,19 +209,6 @@ class Llama:
             Dispatch(partial, (state.q, kv, state.block_table, state.pieces), spec.n_heads * self._splits, 1),
             Dispatch(merge, (state.pieces, state.attended), spec.n_heads * spec.head_dim // 4, 1),
         )
-
-    def _matmul_add(self, matrix: Matrix, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
-        for slab in matrix.slabs:
-            matmul = self._product("matmul_add", slab, matrix, product, source, WIDTH=matrix.rows)
-            buffers = (slab.quants, slab.scales, x, self._state.x)
-            yield Dispatch(matmul, buffers, product.threads(slab.rows), product.tokens)
-
-    def _gate_up(self, layer: Layer, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
-        matrix = layer.gate_up
-        for slab in matrix.slabs:
-            gate_up = self._product("gate_up", slab, matrix, product, source, WIDTH=matrix.rows // 2)
-            buffers = (slab.quants, slab.scales, x, layer.mlp_norm, self._state.mlp)
-            yield Dispatch(gate_up, buffers, product.threads(slab.rows), product.tokens)
 
     def _product(
         self, name: str, slab: Slab, matrix: Matrix, product: Product, source: str, *files: str, **shape: int

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from clutch.config import EngineConfig
 from clutch.errors import OutOfMemory
 from clutch.gpu.limits import Limits
-from clutch.gpu.step import CANDIDATE_BYTES, MAX_SEQUENCES, RESULT_BYTES, SLOT_BYTES
+from clutch.gpu.products import ANY_QUANTISED
+from clutch.gpu.step import CANDIDATE_BYTES, MAX_SEQUENCES, QUANTISED_BLOCK_BYTES, RESULT_BYTES, SLOT_BYTES
 from clutch.kv.layout import Q8, KVLayout
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.recipe import LM_HEAD, PORTABLE, Recipe
 from clutch.model.spec import ModelSpec
 from clutch.model.tensor_set import EMBEDDING, OUTPUT
-from clutch.model.weights import WeightPlan
+from clutch.model.weights import BLOCK, WeightPlan
 
 MIB = 1 << 20
 
@@ -21,7 +22,7 @@ class MemoryPlan:
     """Bytes by purpose; `scratch` names each buffer of the activations and the step.
 
     `context_length` is of a session, `pool_positions` of all of them together; `attention_splits` is into how many
-    pieces the context is cut for one head.
+    pieces the context is cut for one head, `prefill_tokens` the most tokens of a prefill step.
     """
 
     context_length: int
@@ -30,6 +31,7 @@ class MemoryPlan:
     weights_bytes: int
     n_layers: int
     attention_splits: int
+    prefill_tokens: int
     upload_bytes: int
     scratch: dict[str, int]
 
@@ -77,11 +79,16 @@ def plan_memory(
     """
     context_length = config.context_of(spec.context_length)
     kv = KVLayout(config.kv_format, spec.n_kv_heads, spec.head_dim)
-    tokens = max(config.prefill_tokens, MAX_SEQUENCES)
     heads, splits = spec.n_heads, config.attention_splits
+    prefill_tokens = min(config.prefill_tokens, recipe.prefill.most_tokens)
+    tokens = max(prefill_tokens, MAX_SEQUENCES)
+    # Tiles attend without pieces.
+    tokens_in_pieces = tokens if recipe.prefill.attention is None else MAX_SEQUENCES
+    is_bytes = recipe.prefill.product.takes_bytes(ANY_QUANTISED)
+    widest = max(spec.hidden_size, spec.intermediate_size, heads * spec.head_dim)
     # A candidate of each workgroup of the head.
     output = weights.matrices[EMBEDDING if spec.tied_output else OUTPUT]
-    n_candidates = sum(recipe.decode[LM_HEAD].workgroups(slab.rows) for slab in output.slabs)
+    n_candidates = sum(recipe.decode.products[LM_HEAD].workgroups(slab.rows) for slab in output.slabs)
     # A decode step of every session may be in flight, and a chunk of one prompt beside them.
     n_readbacks = config.steps_in_flight + 1
     largest_raw = max(part.tensor.size_bytes for part, _ in weights.uploads())
@@ -93,6 +100,7 @@ def plan_memory(
         weights_bytes=weights.size_bytes,
         n_layers=spec.n_layers,
         attention_splits=splits,
+        prefill_tokens=prefill_tokens,
         # At least a row; 16 bytes more, because a repack kernel may read the word behind its last block.
         upload_bytes=max(min(config.upload_bytes, largest_raw), largest_row) + 16,
         scratch={
@@ -103,7 +111,8 @@ def plan_memory(
             "mlp": tokens * spec.intermediate_size * 4,
             "fresh": tokens * 2 * spec.n_kv_heads * spec.head_dim * 4 if config.kv_format == Q8 else 16,
             # Sums, the largest score and the norm, and two words that keep vectors of four aligned.
-            "pieces": tokens * heads * splits * (spec.head_dim + 4) * 4,
+            "pieces": tokens_in_pieces * heads * splits * (spec.head_dim + 4) * 4,
+            "bytes": tokens * widest // BLOCK * QUANTISED_BLOCK_BYTES if is_bytes else 16,
             "logits": MAX_SEQUENCES * spec.vocab_size * 4,
             "candidates": MAX_SEQUENCES * n_candidates * CANDIDATE_BYTES,
             "rope": context_length * spec.head_dim // 2 * 2 * 4,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from clutch.gpu import step
 from clutch.gpu.device import Buffer, Device, Dispatch, Plan, StepResult
 from clutch.gpu.kernels import Kernel
+from clutch.gpu.step import MAX_SEQUENCES
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.llama import Llama
 from clutch.model.memory import MemoryPlan
@@ -42,6 +43,7 @@ class Runner:
         self._vocab_size = vocab_size
         self._context_length = memory.context_length
         self._layer_page_bytes = memory.kv.page_bytes
+        self._short_tokens = plans.short_tokens
         # What a benchmark measures piece by piece.
         self.decode_dispatches = plans.decode
         self.prefill_dispatches = plans.prefill_last
@@ -78,7 +80,10 @@ class Runner:
             The step's result; it has a meaning only for the last chunk.
         """
         self._write_tokens(slot, token_ids, position)
-        plan = self._prefill_last if is_last else self._prefill
+        if is_last and len(token_ids) <= self._short_tokens:
+            plan = self._decode
+        else:
+            plan = self._prefill_last if is_last else self._prefill
         [result] = await self._device.step(plan, [(slot, position)], len(token_ids))
         return result
 
@@ -143,9 +148,13 @@ class Runner:
 
 
 class StepPlans:
-    """The dispatches of the three kinds of step."""
+    """The dispatches of the three kinds of step.
+
+    `short_tokens` is how many tokens of one sequence the decode step takes as well as that of many sequences.
+    """
 
     def __init__(self, model: Llama) -> None:
+        self.short_tokens = MAX_SEQUENCES if model.reads_short_prompts_by_decode else 0
         self.prefill: list[Dispatch] = model.prefill()
         self.prefill_last: list[Dispatch] = model.prefill_last()
         self.decode: list[Dispatch] = model.decode()

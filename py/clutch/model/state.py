@@ -21,6 +21,7 @@ class State:
     mlp: Buffer
     fresh: Buffer
     pieces: Buffer
+    bytes: Buffer
     logits: Buffer
     candidates: Buffer
     rope: Buffer
