@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from clutch.config import EngineConfig
 from clutch.engine.control import Cancellation
 from clutch.engine.conversation import Conversation
 from clutch.engine.lifecycle import EngineState
-from clutch.engine.loading import ModelFile, Placement, open_model_file, place
+from clutch.engine.loading import ModelFile, ModelHead, Placement, open_head, open_text, place
 from clutch.engine.platform import Platform
 from clutch.engine.recovery import Recoveries
 from clutch.engine.session import Session
@@ -16,6 +17,7 @@ from clutch.errors import DeviceLost, DeviceTimeout
 from clutch.gpu.ledger import Ledger
 from clutch.kv.pool import Pool
 from clutch.model.upload import Source
+from clutch.together import together
 
 GPU_FAILED = (DeviceLost, DeviceTimeout)
 
@@ -69,8 +71,7 @@ class Host:
             ClutchError: what is wrong with the model or the GPU.
         """
         self._config = config
-        await cancellation.waiting_for(self._open(source))
-        await cancellation.waiting_for(self._place(lambda _: EngineState.LOADING))
+        await cancellation.waiting_for(self._load(source))
 
     async def recover(self, placement: Placement | None, failure: Exception, cancellation: Cancellation) -> None:
         """Wait until the model is on a GPU again; whoever comes first fetches it, and the last to leave gives it up.
@@ -123,45 +124,55 @@ class Host:
         for session in self._sessions:
             session.conversation = None
 
-    async def _open(self, source: Source) -> None:
-        self.file = await open_model_file(self._platform, source, prompt_bytes=self._config.prompt_bytes)
+    async def _load(self, source: Source) -> None:
+        head = await open_head(self._platform, source)
         # Before a GPU is opened: what cannot be granted is refused at once.
-        self._config.pool_of(self._config.context_of(self.file.spec.context_length))
+        self._config.pool_of(self._config.context_of(head.spec.context_length))
+        with ExitStack() as on_failure:
+            on_failure.callback(self.drop_placement)
+            # Side by side: Python computes while the GPU compiles and copies.
+            text = open_text(self._platform, head, prompt_bytes=self._config.prompt_bytes)
+            _, self.file = await together(self._place(head), text)
+            on_failure.pop_all()
         for session in self._sessions:
             session.conversation = self.new_conversation(session)
+        self._arrive(lambda _: EngineState.LOADING)
 
     async def _come_back(self) -> None:
-        await self._place(lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
-
-    async def _place(self, state_of: Callable[[Session], EngineState]) -> None:
-        """Place the model on a new device, and on another when that one is lost as well; afterwards set the states."""
-        while True:
-            try:
-                await self._place_once()
-                break
-            except GPU_FAILED as failure:
-                self._lose(failure)
-        if self._sessions.model_state is EngineState.LOST:
-            for session in self._sessions:
-                session.lifecycle.to(state_of(session))
-            self._on_back()
-
-    async def _place_once(self) -> None:
         file = self.file
         assert file is not None
-        placement = self.placement = await place(self._platform, file, self._ledger, self._config)
+        await self._place(file.head)
         for session in self._sessions:
-            if session.conversation is not None:
-                session.conversation.settle(placement)
+            if session.conversation is not None and self.placement is not None:
+                session.conversation.settle(self.placement)
+        self._arrive(lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
+
+    async def _place(self, head: ModelHead) -> None:
+        """Place the model on a new device, and on another when that one is lost as well."""
+        while True:
+            try:
+                self.placement = await place(self._platform, head, self._ledger, self._config)
+                return
+            except GPU_FAILED as failure:
+                self._lose(failure)
+
+    def _arrive(self, state_of: Callable[[Session], EngineState]) -> None:
+        """Tell everybody that the model is on a GPU; after a loss, set the states."""
+        placement, file = self.placement, self.file
+        assert placement is not None and file is not None
         placement.device.on_lost(lambda: self._on_lost(placement))
         self._platform.send(
             "loaded",
-            model={**file.to_wire(), "context_length": placement.context_length},
+            model={**file.head.to_wire(), "context_length": placement.context_length},
             memory=placement.model.memory.to_wire(),
             ledger=self._ledger.to_wire(),
             timings=placement.model.timings,
             self_test=placement.model.self_test,
         )
+        if self._sessions.model_state is EngineState.LOST:
+            for session in self._sessions:
+                session.lifecycle.to(state_of(session))
+            self._on_back()
 
     def _lose(self, failure: Exception) -> None:
         """Give up a lost GPU; a new one is asked for next. Raises `failure` when it has been lost too often."""

@@ -1,4 +1,6 @@
-"""Loading in two halves: the file, which is read and checked before a GPU is opened, and its place on a GPU."""
+"""Loading: the head of the file, which is read and checked before a GPU is opened; then, side by side, its text tools
+and its place on a GPU. `Host.load` puts them together.
+"""
 
 import dataclasses
 from contextlib import ExitStack
@@ -21,18 +23,18 @@ from clutch.text.chat import ChatTemplate
 from clutch.text.tokenizer import Tokenizer
 from clutch.text.tokenizer_json import tokenizer_json
 from clutch.text.vocabulary import Vocabulary
+from clutch.together import together
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelFile:
-    """A checked model file with its text tools; survives the GPU."""
+class ModelHead:
+    """What a model file says before its weights, checked."""
 
     source: Source
     identity: str
     header: GGUFHeader
     spec: ModelSpec
-    tokenizer: Tokenizer
-    prompter: Prompter
+    vocabulary: Vocabulary
 
     def to_wire(self) -> dict[str, object]:
         """Return the JSON-able facts."""
@@ -46,6 +48,15 @@ class ModelFile:
             "vocab_size": spec.vocab_size,
             "size_bytes": self.source.size_bytes,
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelFile:
+    """A model file with its text tools; survives the GPU."""
+
+    head: ModelHead
+    tokenizer: Tokenizer
+    prompter: Prompter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,14 +82,19 @@ class Placement:
         self.device.destroy()
 
 
-async def open_model_file(platform: Platform, source: Source, *, prompt_bytes: int) -> ModelFile:
-    """Read and check the file in `source`; `prompt_bytes` is the longest prompt that will be read.
+async def open_head(platform: Platform, source: Source) -> ModelHead:
+    """Read and check the head of the file in `source`.
 
     Raises:
         ModelFormatError, UnsupportedModelError, SourceError: what is wrong with it.
     """
     platform.send("progress", phase="reading_header", done=0, total=0, unit="")
     header, spec = await read_model_header(source)
+    identity, vocabulary = await together(model_identity(source, header.data_offset), _read_vocabulary(header, spec))
+    return ModelHead(source, identity, header, spec, vocabulary)
+
+
+async def _read_vocabulary(header: GGUFHeader, spec: ModelSpec) -> Vocabulary:
     vocabulary = Vocabulary.from_metadata(header.metadata)
     if len(vocabulary.tokens) != spec.vocab_size:
         raise ModelFormatError(
@@ -88,21 +104,23 @@ async def open_model_file(platform: Platform, source: Source, *, prompt_bytes: i
             expected=spec.vocab_size,
             found=len(vocabulary.tokens),
         )
-    encode = await platform.open_encoder(tokenizer_json(vocabulary))
-    template = ChatTemplate.from_metadata(header.metadata, vocabulary)
-    tokenizer = Tokenizer(vocabulary, encode)
-    return ModelFile(
-        source,
-        await model_identity(source, header.data_offset),
-        header,
-        spec,
-        tokenizer,
-        Prompter(tokenizer, template, prompt_bytes=prompt_bytes),
-    )
+    return vocabulary
 
 
-async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: EngineConfig) -> Placement:
-    """Bring `file` onto a new device; on any failure nothing is left behind.
+async def open_text(platform: Platform, head: ModelHead, *, prompt_bytes: int) -> ModelFile:
+    """Make the text tools of a file; `prompt_bytes` is the longest prompt that will be read.
+
+    Raises:
+        ModelFormatError, UnsupportedModelError: what is wrong with its tokenizer or its template.
+    """
+    encode = await platform.open_encoder(tokenizer_json(head.vocabulary))
+    template = ChatTemplate.from_metadata(head.header.metadata, head.vocabulary)
+    tokenizer = Tokenizer(head.vocabulary, encode)
+    return ModelFile(head, tokenizer, Prompter(tokenizer, template, prompt_bytes=prompt_bytes))
+
+
+async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: EngineConfig) -> Placement:
+    """Bring the file of `head` onto a new device; on any failure nothing is left behind.
 
     Raises:
         SourceError: the file ends early.
@@ -119,9 +137,9 @@ async def place(platform: Platform, file: ModelFile, ledger: Ledger, config: Eng
         if device.adapter.is_fallback:
             config = dataclasses.replace(config, steps_in_flight=1)
             prefill_ms = config.prefill_ms_software
-        model = await load_model(file.source, file.header, file.spec, device, ledger, config, on_progress)
+        model = await load_model(head.source, head.header, head.spec, device, ledger, config, on_progress)
         on_failure.pop_all()
     # The same tokens have other keys and values in another model, and in another format.
-    pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{file.identity} {config.kv_format}")
+    pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{head.identity} {config.kv_format}")
     chunks = ChunkSizer(model.memory.prefill_tokens, prefill_ms)
     return Placement(model, device, pool, Scheduler(model.runner), chunks, config.kv_format)

@@ -59,7 +59,7 @@ class Shelf:
             pages = sequence.table.pages if with_kv else []
             kv_pages = [await placement.scheduler.read_page(page) for page in pages]
         saved = SavedSession(
-            model_identity=file.identity,
+            model_identity=file.head.identity,
             kv_format=placement.kv_format,
             prompt_ids=turn.prompt_ids if turn else [],
             output_ids=turn.output_ids if turn else [],
@@ -83,8 +83,8 @@ class Shelf:
         """
         return decode(
             await self._store.read(name),
-            model_identity=file.identity,
-            n_vocab=file.spec.vocab_size,
+            model_identity=file.head.identity,
+            n_vocab=file.head.spec.vocab_size,
             kv_format=placement.kv_format,
             page_bytes=placement.model.runner.page_bytes,
         )
