@@ -39,6 +39,11 @@ def test_load_says_what_it_does_and_what_it_takes(new_driver):
         assert [e["state"] for e in events if e["kind"] == "state"] == ["loading", "ready"]
         phases = [e["phase"] for e in events if e["kind"] == "progress"]
         assert list(dict.fromkeys(phases)) == ["reading_header", "compiling", "reading_weights", "warming_up"]
+        stages = loaded["timings"]
+        assert {"header", "vocabulary", "tokenizer", "template", "device", "compile", "upload"} < stages.keys()
+        assert all(start <= end for start, end in stages.values())
+        # The text tools beside the GPU.
+        assert stages["tokenizer"][0] <= stages["upload"][0]
         assert loaded["ledger"]["bytes"] == pytest.approx(loaded["memory"]["total"], rel=0.02)
         assert all(stream.is_closed for source in driver.platform.sources for stream in source.streams)
         await driver.send("unload")

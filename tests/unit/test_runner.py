@@ -11,6 +11,7 @@ from clutch.gpu.ledger import Ledger
 from clutch.model.loader import load_model
 from clutch.model.spec_reader import read_spec
 from clutch.sampling.params import SamplingParams
+from clutch.stages import Stages
 from tests.support.fake_device import FakeDevice, Script
 from tests.support.fake_platform import FakeSource
 from tests.support.tiny_model import encode_tiny_model
@@ -67,7 +68,7 @@ def run(story, kv_format="f16"):
         header, device = parse_header(DATA, len(DATA)), WatchedDevice()
         config = EngineConfig(context_length=CONTEXT, pool_positions=N_PAGES * 16, kv_format=kv_format)
         source = FakeSource(DATA, device.script)
-        model = await load_model(source, header, read_spec(header), device, Ledger(), config, lambda *_: None)
+        model = await load_model(source, header, read_spec(header), device, Ledger(), config, lambda *_: None, Stages())
         return await story(World(device, model))
 
     return asyncio.run(whole())

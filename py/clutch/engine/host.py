@@ -17,6 +17,7 @@ from clutch.errors import DeviceLost, DeviceTimeout
 from clutch.gpu.ledger import Ledger
 from clutch.kv.pool import Pool
 from clutch.model.upload import Source
+from clutch.stages import Stages
 from clutch.together import together
 
 GPU_FAILED = (DeviceLost, DeviceTimeout)
@@ -125,38 +126,40 @@ class Host:
             session.conversation = None
 
     async def _load(self, source: Source) -> None:
-        head = await open_head(self._platform, source)
+        stages = Stages()
+        head = await open_head(self._platform, source, stages)
         # Before a GPU is opened: what cannot be granted is refused at once.
         self._config.pool_of(self._config.context_of(head.spec.context_length))
         with ExitStack() as on_failure:
             on_failure.callback(self.drop_placement)
             # Side by side: Python computes while the GPU compiles and copies.
-            text = open_text(self._platform, head, prompt_bytes=self._config.prompt_bytes)
-            _, self.file = await together(self._place(head), text)
+            text = open_text(self._platform, head, stages, prompt_bytes=self._config.prompt_bytes)
+            _, self.file = await together(self._place(head, stages), text)
             on_failure.pop_all()
         for session in self._sessions:
             session.conversation = self.new_conversation(session)
-        self._arrive(lambda _: EngineState.LOADING)
+        self._arrive(stages, lambda _: EngineState.LOADING)
 
     async def _come_back(self) -> None:
         file = self.file
         assert file is not None
-        await self._place(file.head)
+        stages = Stages()
+        await self._place(file.head, stages)
         for session in self._sessions:
             if session.conversation is not None and self.placement is not None:
                 session.conversation.settle(self.placement)
-        self._arrive(lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
+        self._arrive(stages, lambda session: EngineState.GENERATING if session.cancellation else EngineState.READY)
 
-    async def _place(self, head: ModelHead) -> None:
+    async def _place(self, head: ModelHead, stages: Stages) -> None:
         """Place the model on a new device, and on another when that one is lost as well."""
         while True:
             try:
-                self.placement = await place(self._platform, head, self._ledger, self._config)
+                self.placement = await place(self._platform, head, self._ledger, self._config, stages)
                 return
             except GPU_FAILED as failure:
                 self._lose(failure)
 
-    def _arrive(self, state_of: Callable[[Session], EngineState]) -> None:
+    def _arrive(self, stages: Stages, state_of: Callable[[Session], EngineState]) -> None:
         """Tell everybody that the model is on a GPU; after a loss, set the states."""
         placement, file = self.placement, self.file
         assert placement is not None and file is not None
@@ -166,7 +169,7 @@ class Host:
             model={**file.head.to_wire(), "context_length": placement.context_length},
             memory=placement.model.memory.to_wire(),
             ledger=self._ledger.to_wire(),
-            timings=placement.model.timings,
+            timings=stages.spans,
             self_test=placement.model.self_test,
         )
         if self._sessions.model_state is EngineState.LOST:

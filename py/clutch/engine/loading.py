@@ -19,6 +19,7 @@ from clutch.model.identity import model_identity
 from clutch.model.loader import LoadedModel, load_model, read_model_header
 from clutch.model.spec import ModelSpec
 from clutch.model.upload import Source
+from clutch.stages import Stages
 from clutch.text.chat import ChatTemplate
 from clutch.text.tokenizer import Tokenizer
 from clutch.text.tokenizer_json import tokenizer_json
@@ -82,15 +83,18 @@ class Placement:
         self.device.destroy()
 
 
-async def open_head(platform: Platform, source: Source) -> ModelHead:
+async def open_head(platform: Platform, source: Source, stages: Stages) -> ModelHead:
     """Read and check the head of the file in `source`.
 
     Raises:
         ModelFormatError, UnsupportedModelError, SourceError: what is wrong with it.
     """
     platform.send("progress", phase="reading_header", done=0, total=0, unit="")
-    header, spec = await read_model_header(source)
-    identity, vocabulary = await together(model_identity(source, header.data_offset), _read_vocabulary(header, spec))
+    with stages.stage("header"):
+        header, spec = await read_model_header(source)
+    with stages.stage("vocabulary"):
+        reading = _read_vocabulary(header, spec)
+        identity, vocabulary = await together(model_identity(source, header.data_offset), reading)
     return ModelHead(source, identity, header, spec, vocabulary)
 
 
@@ -107,19 +111,21 @@ async def _read_vocabulary(header: GGUFHeader, spec: ModelSpec) -> Vocabulary:
     return vocabulary
 
 
-async def open_text(platform: Platform, head: ModelHead, *, prompt_bytes: int) -> ModelFile:
+async def open_text(platform: Platform, head: ModelHead, stages: Stages, *, prompt_bytes: int) -> ModelFile:
     """Make the text tools of a file; `prompt_bytes` is the longest prompt that will be read.
 
     Raises:
         ModelFormatError, UnsupportedModelError: what is wrong with its tokenizer or its template.
     """
-    encode = await platform.open_encoder(tokenizer_json(head.vocabulary))
-    template = ChatTemplate.from_metadata(head.header.metadata, head.vocabulary)
+    with stages.stage("tokenizer"):
+        encode = await platform.open_encoder(tokenizer_json(head.vocabulary))
+    with stages.stage("template"):
+        template = ChatTemplate.from_metadata(head.header.metadata, head.vocabulary)
     tokenizer = Tokenizer(head.vocabulary, encode)
     return ModelFile(head, tokenizer, Prompter(tokenizer, template, prompt_bytes=prompt_bytes))
 
 
-async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: EngineConfig) -> Placement:
+async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: EngineConfig, stages: Stages) -> Placement:
     """Bring the file of `head` onto a new device; on any failure nothing is left behind.
 
     Raises:
@@ -131,13 +137,14 @@ async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: Eng
         platform.send("progress", phase=phase, done=done, total=total, unit=unit)
 
     with ExitStack() as on_failure:
-        device = await platform.open_device()
+        with stages.stage("device"):
+            device = await platform.open_device()
         on_failure.callback(device.destroy)
         prefill_ms = config.prefill_ms
         if device.adapter.is_fallback:
             config = dataclasses.replace(config, steps_in_flight=1)
             prefill_ms = config.prefill_ms_software
-        model = await load_model(head.source, head.header, head.spec, device, ledger, config, on_progress)
+        model = await load_model(head.source, head.header, head.spec, device, ledger, config, on_progress, stages)
         on_failure.pop_all()
     # The same tokens have other keys and values in another model, and in another format.
     pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{head.identity} {config.kv_format}")

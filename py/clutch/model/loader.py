@@ -1,6 +1,5 @@
 """Loads a model: header -> plans -> buffers -> kernels -> weights -> warm-up. Nothing is left behind on failure."""
 
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -21,20 +20,7 @@ from clutch.model.state import allocate_state, write_rope
 from clutch.model.tensor_set import EMBEDDING, OUTPUT, OUTPUT_NORM
 from clutch.model.upload import Progress, Source, Upload
 from clutch.model.weights import WeightPlan
-
-
-class StopWatch:
-    """Seconds by stage, for the `loaded` message."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, object] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        """The time since the last lap belongs to `stage`."""
-        now = time.perf_counter()
-        self.seconds[f"{stage}_s"] = round(now - self._last, 3)
-        self._last = now
+from clutch.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -44,7 +30,6 @@ class LoadedModel:
     spec: ModelSpec
     memory: MemoryPlan
     runner: Runner
-    timings: dict[str, object]
     self_test: dict[str, object]
     scope: Scope
 
@@ -71,6 +56,7 @@ async def load_model(
     ledger: Ledger,
     config: EngineConfig,
     on_progress: Progress,
+    stages: Stages,
 ) -> LoadedModel:
     """Bring a model onto `device`; on any failure every buffer made here is destroyed.
 
@@ -80,26 +66,26 @@ async def load_model(
         SelfTestError: the GPU computes wrong numbers.
         DeviceLost, DeviceTimeout: as for every wait.
     """
-    watch = StopWatch()
     weight_plan = WeightPlan(spec, header, device.limits.largest_buffer_bytes)
     recipe = recipe_for(spec, device.adapter, device.limits)
     memory = plan_memory(spec, weight_plan, config, device.limits, recipe)
     with ExitStack() as on_failure:
         scope = on_failure.enter_context(ledger.scope(device))
-        try:
-            weights = await weight_plan.allocate(scope)
-            state = await allocate_state(memory, scope)
-            await scope.settle()
-        except OutOfMemory as refused:
-            raise advise(memory, config, refused, ledger.bytes) from refused
-        watch.lap("allocate")
+        with stages.stage("allocate"):
+            try:
+                weights = await weight_plan.allocate(scope)
+                state = await allocate_state(memory, scope)
+                await scope.settle()
+            except OutOfMemory as refused:
+                raise advise(memory, config, refused, ledger.bytes) from refused
         plans = StepPlans(Llama(spec, weights, state, memory, recipe))
         upload = Upload(weight_plan, device, staging_bytes=memory.upload_bytes)
-        await _compile(device, [*upload.kernels, *plans.kernels], on_progress)
-        watch.lap("compile")
-        await upload.run(source, ledger, on_progress)
-        watch.lap("upload")
-        write_rope(device, state, spec, memory.context_length)
+        with stages.stage("compile"):
+            await _compile(device, [*upload.kernels, *plans.kernels], on_progress)
+        with stages.stage("upload"):
+            await upload.run(source, ledger, on_progress)
+        with stages.stage("rope"):
+            write_rope(device, state, spec, memory.context_length)
         runner = Runner(
             device,
             state,
@@ -110,10 +96,10 @@ async def load_model(
         )
         on_progress("warming_up", 0, 0, "")
         output = header.tensors[EMBEDDING if spec.tied_output else OUTPUT]
-        verdict = await self_test(runner, source, output, header.tensors[OUTPUT_NORM], spec.rms_eps)
-        watch.lap("self_test")
+        with stages.stage("self_test"):
+            verdict = await self_test(runner, source, output, header.tensors[OUTPUT_NORM], spec.rms_eps)
         on_failure.pop_all()
-        return LoadedModel(spec, memory, runner, watch.seconds, verdict, scope)
+        return LoadedModel(spec, memory, runner, verdict, scope)
 
 
 async def _compile(device: Device, kernels: list[Kernel], on_progress: Progress) -> None:
