@@ -43,6 +43,8 @@ export class Replay {
   #result;
   #readbacks;
   #isFallback;
+  /** Until the steps in flight have been asked for. */
+  #asked = /** @type {Promise<void>} */ (Promise.resolve());
   /** What `configure` sets, a sequence a slot, as in the step uniform; the word of the position is not used. */
   #settings = new Uint32Array(MAX_SEQUENCES * SEQUENCE_WORDS);
   /** The step uniform: tokens, tokens of a sequence, padding, then the sequences of the step. */
@@ -152,7 +154,8 @@ export class Replay {
    */
   async #read(readback, size) {
     const mapped = readback.mapAsync(GPUMapMode.READ, 0, size);
-    await this.#guard.wait(this.#isFallback ? mapped : noticed(this.#device, mapped), "a step", DEADLINE_MS);
+    if (!this.#isFallback) this.#asked = noticed(this.#device, mapped, this.#asked);
+    await this.#guard.wait(mapped, "a step", DEADLINE_MS);
     const words = new Uint32Array(readback.getMappedRange(0, size)).slice();
     readback.unmap();
     return words;
@@ -203,17 +206,19 @@ function dispatch(pass, plan, nSequences, tokensPerSequence) {
 
 /**
  * Chromium notices finished work up to 2.5 ms late unless something asks its GPU process (measured, Chromium 156): an
- * error scope asks. Delete when a plain mapAsync of 0.5 ms of work takes less than 1 ms.
- * @template T
+ * error scope asks. Delete when a plain mapAsync of 0.5 ms of work takes less than 1 ms. Steps end in their order, so
+ * only the oldest is asked for: more questions would keep the GPU process from its work.
  * @param {GPUDevice} device
- * @param {Promise<T>} mapped
- * @returns {Promise<T>}
+ * @param {Promise<undefined>} mapped
+ * @param {Promise<void>} before until the steps before have been asked for
  */
-async function noticed(device, mapped) {
-  const pending = Symbol();
-  for (;;) {
+async function noticed(device, mapped, before) {
+  let isPending = true;
+  const end = () => (isPending = false);
+  mapped.then(end, end);
+  await before;
+  while (isPending) {
     device.pushErrorScope("validation");
-    const first = await Promise.race([mapped, device.popErrorScope().then(() => pending)]);
-    if (first !== pending) return mapped;
+    await Promise.race([mapped, device.popErrorScope()]).catch(end);
   }
 }

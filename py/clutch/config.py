@@ -23,8 +23,8 @@ class EngineConfig:
         prefill_ms, prefill_ms_software: GPU time that one prefill step should take, on a real and on a software
             adapter; Stop is seen between steps.
         attention_splits: most pieces the context is cut into for one head.
-        steps_in_flight: most decode steps submitted before the first is read (1 on a software adapter: there a
-            step takes longer than reading it back).
+        steps_in_flight: most decode steps submitted before the first is read, if they are short (1 on a software
+            adapter: there a step takes longer than reading it back).
         upload_bytes: most bytes of a weight uploaded in one piece; Stop is seen between pieces.
         prompt_bytes: longest prompt text, in UTF-8.
     """
@@ -34,11 +34,11 @@ class EngineConfig:
     pool_positions: int | None = None
     pool_contexts: int = 2
     kv_format: str = F16
-    prefill_tokens: int = 512
+    prefill_tokens: int = 1024
     prefill_ms: int = 50
     prefill_ms_software: int = 1000
     attention_splits: int = 32
-    steps_in_flight: int = 2
+    steps_in_flight: int = 6
     upload_bytes: int = 16 << 20
     prompt_bytes: int = 1 << 20
 

@@ -81,11 +81,13 @@ def test_attention_partial_of_extreme_scores_stays_finite(bench):
     bench.check(partial, buffers, step=at(60, 1), threads=4, tokens_per_workgroup=1, nmse=1e-4)
 
 
+@pytest.mark.parametrize("shares", [1, 4])
 @pytest.mark.parametrize(("heads", "kv_heads", "head_dim", "splits", "step"), SHAPES)
-def test_attention_merge(bench, heads, kv_heads, head_dim, splits, step):
+def test_attention_merge(bench, heads, kv_heads, head_dim, splits, step, shares):
     n_tokens = step.n_tokens
     pieces = [data.view(np.uint8).reshape(-1) for data in inputs(heads, kv_heads, head_dim, splits, n_tokens)]
     compute(kernel("attention_partial", f"kv_{F16}", **constants(heads, kv_heads, head_dim, splits)), pieces, step)
-    merge = kernel("attention_merge", N_HEADS=heads, HEAD_DIM=head_dim, SPLITS=splits)
+    workgroup = shares * head_dim // 4
+    merge = kernel("attention_merge", N_HEADS=heads, HEAD_DIM=head_dim, SPLITS=splits, WORKGROUP=workgroup)
     buffers = [*pieces[3:], np.zeros(n_tokens * heads * head_dim, np.float32)]
-    bench.check(merge, buffers, step=step, threads=heads * head_dim // 4, tokens_per_workgroup=1, nmse=1e-10)
+    bench.check(merge, buffers, step=step, threads=heads * workgroup, tokens_per_workgroup=1, nmse=1e-10)

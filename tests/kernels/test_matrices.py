@@ -7,7 +7,7 @@ import pytest
 
 from clutch.formats.quants import QuantType
 from clutch.gpu.kernels import kernel
-from clutch.gpu.products import NORMED, PLAIN, SPLITS, Rows, Tiles
+from clutch.gpu.products import NORMED, PLAIN, Rows, Tiles
 from clutch.gpu.weight_formats import FORMATS
 from clutch.kv.layout import F16, Q8, KVLayout
 from tests.kernels.sequences import N_PAGES, N_TOKENS, TABLE_OFFSET, THREE, block_tables
@@ -51,7 +51,7 @@ PRODUCTS = [
 
 def multiply(bench, name, product, source, quant, shape, files=(), *, buffers, rows, columns, step, **options):
     """Check one operation; `buffers` are those behind the weights, in binding order."""
-    of_source = {NORMED: {"EPS": 1e-5}, SPLITS: {"HEAD_DIM": 16, "SPLITS": 3}, PLAIN: {}}[source]
+    of_source = {NORMED: {"EPS": 1e-5}, PLAIN: {}}[source]
     made = kernel(
         name,
         *product.files(FORMATS[quant].name, source),
@@ -103,27 +103,6 @@ def test_matmul_add_by_every_product(bench, product, rows, columns, step):
 
 def test_matmul_add_of_a_slab(bench):
     matmul_add(bench, FOUR, QuantType.Q8_0, 22, 64, one(0, 3), first=10, width=40)
-
-
-@pytest.mark.parametrize("product", [FOUR, MET, BYTES])
-def test_matmul_add_of_splits(bench, product):
-    """The output projection puts the splits of the attention together: four heads of 16, two pages in three splits."""
-    step, heads = one(20, 2), 4
-    pieces = activations(2, heads, 3, 20)
-    pieces[..., 17] = np.abs(pieces[..., 17]) + 0.1
-    multiply(
-        bench,
-        "matmul_add",
-        product,
-        SPLITS,
-        QuantType.Q8_0,
-        {"FIRST_ROW": 0, "WIDTH": 30},
-        buffers=[pieces, activations(16, 30)],
-        rows=30,
-        columns=heads * 16,
-        step=step,
-        tokens_per_workgroup=product.tokens,
-    )
 
 
 @pytest.mark.parametrize(

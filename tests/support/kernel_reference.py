@@ -103,16 +103,13 @@ def rms_norm(b, c, step, files):
 def _products(b, c, step, files):
     """Return (tokens, ROWS): the activations, as their source gives them, times a slab of weights."""
     shape = step.n_tokens, c["COLUMNS"]
-    source = files.get("source", "plain")
-    if source == "splits":
-        x = _merged(f32(b["x"], *_pieces_shape(c, step)), c, step).reshape(shape)
-    elif files.get("product") == "tiles_int8":
+    if files.get("product") == "tiles_int8":
         lines = b["x"][: step.n_tokens * c["COLUMNS"] // 32 * 48].reshape(-1, 48)
         steps = np.ascontiguousarray(lines[:, 32:36]).view(np.float32)
         x = (np.ascontiguousarray(lines[:, :32]).view(np.int8) * steps).reshape(shape)
     else:
         x = f32(b["x"], *shape)
-    if source == "normed":
+    if files.get("source") == "normed":
         x = _normed(x, f32(b["gain"], c["COLUMNS"]), c["EPS"])
     return x @ dequantised(b, files["format"], c["ROWS"], c["COLUMNS"]).T
 
@@ -223,7 +220,7 @@ def _splits(c, length):
 
 
 def _pieces_shape(c, step):
-    return step.n_tokens, c.get("N_HEADS") or c["COLUMNS"] // c["HEAD_DIM"], c["SPLITS"], c["HEAD_DIM"] + 4
+    return step.n_tokens, c["N_HEADS"], c["SPLITS"], c["HEAD_DIM"] + 4
 
 
 def attention_partial(b, c, step, files):

@@ -145,7 +145,7 @@ WHAT_A_KIND_IS_CALLED_FOR = {
     "keep": r"\bkeep\(",
     "kv": r"\beight_at\(",
     "candidate": r"\bCandidate\b",
-    "step": r"\bstep\.",
+    "step": r"\bstep\.|\bposition_of\(",
     "rows": r"\bfn repack\(",
 }
 

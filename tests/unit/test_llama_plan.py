@@ -30,7 +30,8 @@ SEPARATE = [
     "gate_up",
     "matmul_add",
 ]
-FUSED = ["qkv", "attention_split", "matmul_add", "gate_up", "matmul_add"]
+FUSED = ["qkv", "attention_split", "attention_merge", "matmul_add", "gate_up", "matmul_add"]
+TILES = ["rms_norm", "qkv", "attention_tile", "matmul_add", "rms_norm", "gate_up", "matmul_add"]
 REAL = AdapterInfo("real", "", "", is_fallback=False, subgroup_size=32)
 # WebGPU's guaranteed maxComputeWorkgroupsPerDimension.
 MAX_WORKGROUPS = 65535
@@ -47,7 +48,7 @@ async def step_plans(kv_format=F16, adapter=None, **model):
     scope = Ledger().scope(FakeDevice())
     weights = await weight_plan.allocate(scope)
     state = await allocate_state(memory, scope)
-    return StepPlans(Llama(spec, weights, state, memory, recipe)), state, weights
+    return StepPlans(Llama(spec, weights, state, memory, recipe), recipe), state, weights
 
 
 def names(dispatches):
@@ -56,10 +57,13 @@ def names(dispatches):
 
 @pytest.mark.parametrize("n_layers", [1, 2, 5])
 @pytest.mark.parametrize("tied", [False, True])
-def test_a_fused_decode_step_has_five_dispatches_a_layer_and_three(n_layers, tied):
+def test_a_fused_decode_step_has_six_dispatches_a_layer_and_three(n_layers, tied):
     plans, _, _ = asyncio.run(step_plans(adapter=REAL, n_layers=n_layers, tied=tied))
     assert names(plans.decode) == ["embed", *(FUSED * n_layers), *HEAD]
-    assert len(plans.decode) == 5 * n_layers + 3
+    assert len(plans.decode) == 6 * n_layers + 3
+    assert names(plans.prefill) == ["embed", *(TILES * n_layers)]
+    assert [most for most, _ in plans.last] == [16, 128, 1024]
+    assert plans.last[0][1] is plans.decode
 
 
 def test_eight_bit_keys_and_values_cost_a_dispatch_a_layer():
@@ -72,14 +76,14 @@ def test_without_subgroups_norms_and_merges_are_dispatches_of_their_own():
     plans, _, _ = asyncio.run(step_plans())
     assert names(plans.decode) == ["embed", *(SEPARATE * 2), "rms_norm", *HEAD]
     assert names(plans.prefill) == ["embed", *(SEPARATE * 2)]
-    assert names(plans.prefill_last) == names(plans.decode)
+    assert [names(plan) for _, plan in plans.last] == [names(plans.decode)]
     assert not any(kernel.needs_subgroups for kernel in plans.kernels)
 
 
 @pytest.mark.parametrize("adapter", [None, REAL])
 def test_every_dispatch_is_one_of_the_registry_with_a_buffer_a_binding(adapter):
     plans, _, _ = asyncio.run(step_plans(tied=False, adapter=adapter))
-    for dispatch in plans.prefill_last + plans.decode:
+    for dispatch in [*plans.decode, *plans.prefill, *(d for _, plan in plans.last for d in plan)]:
         spec = dispatch.kernel.spec
         assert KERNELS[spec.name] is spec
         assert spec.has_step
@@ -122,7 +126,7 @@ def test_the_head_reads_the_output_matrix_or_the_embedding():
 
 def test_the_portable_decode_and_prefill_differ_only_in_tokens_a_thread():
     plans, _, _ = asyncio.run(step_plans())
-    for decode, prefill in zip(plans.decode, plans.prefill_last, strict=True):
+    for decode, prefill in zip(plans.decode, plans.last[0][1], strict=True):
         assert decode.buffers == prefill.buffers
         assert decode.threads == prefill.threads
         changed = dict(set(prefill.kernel.constants) - set(decode.kernel.constants))

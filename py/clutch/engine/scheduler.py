@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from clutch.engine.depth import Depth
 from clutch.engine.lane import Lane
 from clutch.errors import DeviceLost, PoolExhausted
 from clutch.gpu.device import StepResult
@@ -38,6 +39,7 @@ class Scheduler:
         self.turn = asyncio.Lock()
         self._lanes: list[Lane] = []
         self._in_flight: deque[Batch] = deque()
+        self._depth = Depth(runner.steps_in_flight)
 
     @property
     def runner(self) -> Runner:
@@ -138,7 +140,7 @@ class Scheduler:
     def _submit(self) -> None:
         """Submit steps of all lanes that may, until enough are in flight."""
         runner = self.runner
-        while len(self._in_flight) < runner.steps_in_flight:
+        while len(self._in_flight) < self._depth.steps:
             lanes = [lane for lane in self._lanes if lane.may_submit and self._has_room(lane)]
             if not lanes:
                 return
@@ -162,6 +164,7 @@ class Scheduler:
             outcomes = await batch.results
         except Exception as failure:
             outcomes = [failure] * len(batch.lanes)
+        self._depth.observe(is_followed=bool(self._in_flight))
         for lane, outcome in zip(batch.lanes, outcomes, strict=True):
             lane.arrived(outcome)
 

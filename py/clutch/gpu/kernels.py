@@ -19,7 +19,6 @@ COMPLETIONS: dict[str, tuple[str, ...]] = {
     "product_tiles": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
     "product_tiles_int8": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
     "source_normed": ("EPS",),
-    "source_splits": ("HEAD_DIM", "SPLITS"),
 }
 """The completions that ask for constants, and which."""
 
@@ -98,8 +97,9 @@ KERNELS: dict[str, KernelSpec] = {
         KernelSpec(
             "attention_merge",
             (("pieces", READ), ("attended", WRITE)),
-            ("N_HEADS", "HEAD_DIM", "SPLITS"),
+            ("N_HEADS", "HEAD_DIM", "SPLITS", "WORKGROUP"),
             ("step",),
+            workgroup_size=0,
         ),
         KernelSpec("matmul_add", (*_WEIGHTS, ("y", WRITE)), (*_SLAB, "WIDTH"), (*_PRODUCT, "step"), workgroup_size=0),
         KernelSpec(

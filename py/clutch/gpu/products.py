@@ -7,8 +7,8 @@ as a product of rows for a token or a few, and as a product of tiles for a promp
 from dataclasses import dataclass
 from typing import Protocol
 
-PLAIN, NORMED, SPLITS = "source_plain", "source_normed", "source_splits"
-"""Where the activations come from: as they are, through RMSNorm, from the pieces of an attention."""
+PLAIN, NORMED = "source_plain", "source_normed"
+"""How the activations come: as they are, or through RMSNorm."""
 
 _WITHOUT_BYTES = {"f32"}
 """Weight formats that have no integer arithmetic."""
@@ -94,12 +94,14 @@ class Tiles:
         rows: of a tile, a multiple of 8 thread_rows.
         tokens: of a tile, a multiple of 16.
         thread_rows: of a thread, 4 or 8; it has four tokens.
+        splits: sets of threads that share the columns of a tile, where there are few tiles.
         is_int8: activations as bytes.
     """
 
     rows: int = 64
     tokens: int = 64
-    thread_rows: int = 4
+    thread_rows: int = 8
+    splits: int = 1
     is_int8: bool = False
 
     def files(self, format: str, source: str) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ class Tiles:
             "TILE_ROWS": self.rows,
             "TILE_TOKENS": self.tokens,
             "THREAD_ROWS": self.thread_rows,
-            "SPLITS": 1,
+            "SPLITS": self.splits,
             "WORKGROUP": self._workgroup,
         }
 
@@ -128,4 +130,4 @@ class Tiles:
 
     @property
     def _workgroup(self) -> int:
-        return self.rows * self.tokens // self.thread_rows // 4
+        return self.splits * self.rows * self.tokens // self.thread_rows // 4

@@ -1,7 +1,7 @@
 """The forward pass of the llama architecture (Touvron et al. 2023) as a list of dispatches; reads like the paper.
 
 T tokens of one step go through together: `x` (T, hidden_size) is the residual stream. A recipe says how: fused, a
-layer is five dispatches, with norms on the way into the next product; or in separate dispatches, where `h` is the
+layer is six dispatches, with norms on the way into the next product; or in separate dispatches, where `h` is the
 normalised copy of `x`.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from clutch.gpu.device import Buffer, Dispatch
 from clutch.gpu.kernels import Kernel, kernel
-from clutch.gpu.products import NORMED, PLAIN, SPLITS, Product
+from clutch.gpu.products import NORMED, PLAIN, Product
 from clutch.kv.layout import Q8
 from clutch.model.memory import MemoryPlan
 from clutch.model.recipe import (
@@ -18,6 +18,7 @@ from clutch.model.recipe import (
     GATE_UP,
     LM_HEAD,
     QKV,
+    Prefill,
     Recipe,
     SplitAttention,
     TileAttention,
@@ -48,11 +49,6 @@ class Llama:
         self._kv_format = memory.kv.format
         self._eps = float(spec.rms_eps)
 
-    @property
-    def reads_short_prompts_by_decode(self) -> bool:
-        """Whether a few tokens of a prompt go faster through a decode step than through one of many."""
-        return self._recipe.prefill.attention is not None
-
     def decode(self) -> list[Dispatch]:
         """From the last token of each sequence to the next; or from a few tokens of one sequence."""
         decode = self._recipe.decode
@@ -60,14 +56,13 @@ class Llama:
             return [*self._separate(decode.products.__getitem__, None), *self._head()]
         return [*self._fused(decode.products, decode.attention), *self._head()]
 
-    def prefill(self) -> list[Dispatch]:
+    def prefill(self, prefill: Prefill) -> list[Dispatch]:
         """From token ids to the last layer's `x`."""
-        prefill = self._recipe.prefill
         return self._separate(lambda role: prefill.product, prefill.attention)
 
-    def prefill_last(self) -> list[Dispatch]:
+    def prefill_last(self, prefill: Prefill) -> list[Dispatch]:
         """The same, and the token behind the last."""
-        return [*self.prefill(), *self._head()]
+        return [*self.prefill(prefill), *self._head()]
 
     def _fused(self, products: Mapping[str, Product], attention: SplitAttention) -> list[Dispatch]:
         state = self._state
@@ -76,7 +71,8 @@ class Llama:
             dispatches += [
                 *self._qkv(layer, kv, products[QKV], state.x, NORMED),
                 self._attention_split(kv, attention),
-                *self._matmul_add(layer.attention_output, products[ATTENTION_OUTPUT], state.pieces, SPLITS),
+                self._attention_merge(attention.merging),
+                *self._matmul_add(layer.attention_output, products[ATTENTION_OUTPUT], state.attended, PLAIN),
                 *self._gate_up(layer, products[GATE_UP], state.x, NORMED),
                 *self._matmul_add(layer.down, products[DOWN], state.mlp, PLAIN),
             ]
@@ -200,26 +196,24 @@ class Llama:
         buffers = (state.q, kv, state.block_table, state.attended)
         yield Dispatch(tile, buffers, spec.n_kv_heads * attention.workgroup, attention.tokens)
 
-    def _attention_partial(self, kv: Buffer) -> tuple[Dispatch, Dispatch]:
+    def _attention_partial(self, kv: Buffer) -> Iterable[Dispatch]:
+        spec, state = self._spec, self._state
+        shape = {"N_HEADS": spec.n_heads, "N_KV_HEADS": spec.n_kv_heads, "HEAD_DIM": spec.head_dim}
+        partial = kernel("attention_partial", f"kv_{self._kv_format}", **shape, SPLITS=self._splits)
+        buffers = (state.q, kv, state.block_table, state.pieces)
+        yield Dispatch(partial, buffers, spec.n_heads * self._splits, 1)
+        yield self._attention_merge(1)
+
+    def _attention_merge(self, shares: int) -> Dispatch:
         spec, state = self._spec, self._state
         shape = {"N_HEADS": spec.n_heads, "HEAD_DIM": spec.head_dim, "SPLITS": self._splits}
-        partial = kernel("attention_partial", f"kv_{self._kv_format}", N_KV_HEADS=spec.n_kv_heads, **shape)
-        merge = kernel("attention_merge", **shape)
-        return (
-            Dispatch(partial, (state.q, kv, state.block_table, state.pieces), spec.n_heads * self._splits, 1),
-            Dispatch(merge, (state.pieces, state.attended), spec.n_heads * spec.head_dim // 4, 1),
-        )
+        merge = kernel("attention_merge", **shape, WORKGROUP=shares * spec.head_dim // 4)
+        return Dispatch(merge, (state.pieces, state.attended), spec.n_heads * merge.workgroup_size, 1)
 
     def _product(
         self, name: str, slab: Slab, matrix: Matrix, product: Product, source: str, *files: str, **shape: int
     ) -> Kernel:
         """Return an operation on a slab of a matrix."""
         shape |= {"ROWS": slab.rows, "COLUMNS": matrix.columns, "FIRST_ROW": slab.first_row}
-        of_source: dict[str, dict[str, int | float]] = {
-            NORMED: {"EPS": self._eps},
-            SPLITS: {"HEAD_DIM": self._spec.head_dim, "SPLITS": self._splits},
-            PLAIN: {},
-        }
-        return kernel(
-            name, *product.files(slab.format, source), *files, **{**shape, **product.constants, **of_source[source]}
-        )
+        eps = {"EPS": self._eps} if source == NORMED else {}
+        return kernel(name, *product.files(slab.format, source), *files, **{**shape, **product.constants, **eps})

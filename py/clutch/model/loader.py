@@ -78,7 +78,7 @@ async def load_model(
                 await scope.settle()
             except OutOfMemory as refused:
                 raise advise(memory, config, refused, ledger.bytes) from refused
-        plans = StepPlans(Llama(spec, weights, state, memory, recipe))
+        plans = StepPlans(Llama(spec, weights, state, memory, recipe), recipe)
         upload = Upload(weight_plan, device, staging_bytes=memory.upload_bytes)
         with stages.stage("compile"):
             await _compile(device, [*upload.kernels, *plans.kernels], on_progress)

@@ -18,10 +18,12 @@ class SplitAttention:
     Args:
         lanes: of a subgroup.
         workgroup: invocations.
+        merging: threads that share the splits of four values of a head, when they are merged.
     """
 
     lanes: int
     workgroup: int
+    merging: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Prefill:
     Args:
         product: how every matrix is multiplied with many tokens of a sequence.
         attention: by tiles; None: as a decode step that is not fused.
-        most_tokens: of one step.
+        most_tokens: that go through one step.
     """
 
     product: Product
@@ -71,24 +73,31 @@ class Prefill:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The choice of kernels; `name` is for the page's details."""
+    """The choice of kernels.
+
+    Args:
+        name: for the page's details.
+        decode: one token of each sequence.
+        prefill: many tokens of one.
+        short: the last tokens of a prompt, when they are few.
+    """
 
     name: str
     decode: Decode
     prefill: Prefill
+    short: Prefill
 
 
 QKV, ATTENTION_OUTPUT, GATE_UP, DOWN, LM_HEAD = ROLES = ("qkv", "attention_output", "gate_up", "down", "lm_head")
 
-PORTABLE = Recipe(
-    "portable",
-    Decode(dict.fromkeys(ROLES, Rows())),
-    Prefill(Rows(tokens=PREFILL_TOKENS_PER_THREAD), None, most_tokens=32),
-)
+_PORTABLE_PREFILL = Prefill(Rows(tokens=PREFILL_TOKENS_PER_THREAD), None, most_tokens=32)
+
+PORTABLE = Recipe("portable", Decode(dict.fromkeys(ROLES, Rows())), _PORTABLE_PREFILL, _PORTABLE_PREFILL)
 """Needs no subgroups and no barriers: for the software adapter, and wherever nothing else holds."""
 
-# More lanes to a row hide the latency of memory, until there are more than the GPU holds (measured, H200).
-_MANY_THREADS = 150_000
+# More lanes to a row hide the latency of memory, until there are more than the GPU holds; in integer arithmetic they
+# also share the work of making bytes (measured, H200).
+_MANY_THREADS, _MANY_THREADS_INT8 = 150_000, 300_000
 # Activations as bytes: a third of a step of the 1.5B shape, a sixth of one of the default model, whose answers they
 # change (measured, docs/performance.md).
 _INT8_HIDDEN_SIZE = 1024
@@ -101,20 +110,25 @@ def recipe_for(spec: ModelSpec, adapter: AdapterInfo, limits: Limits, *, int8: b
     if adapter.is_fallback:
         return PORTABLE
     is_int8 = spec.hidden_size >= _INT8_HIDDEN_SIZE if int8 is None else int8
-    decode, prefill = _decode(spec, adapter, limits, is_int8), _prefill(spec, limits, is_int8)
-    arithmetic = "8-bit activations" if is_int8 and (decode or prefill) else "32-bit activations"
+    decode, attention = _decode(spec, adapter, limits, is_int8), _tile_attention(spec, limits)
+    arithmetic = "8-bit activations" if is_int8 and (decode or attention) else "32-bit activations"
+    prefill = short = _PORTABLE_PREFILL
+    if attention:
+        prefill = Prefill(Tiles(is_int8=is_int8), attention, most_tokens=1024)
+        short = Prefill(Tiles(32, 32, 4, splits=2, is_int8=is_int8), attention, most_tokens=128)
     return Recipe(
         f"decode: {f'subgroups of {adapter.subgroup_size}' if decode else PORTABLE.name}, "
-        f"prefill: {'tiles' if prefill else PORTABLE.name}, {arithmetic}",
+        f"prefill: {'tiles' if attention else PORTABLE.name}, {arithmetic}",
         decode or PORTABLE.decode,
-        prefill or PORTABLE.prefill,
+        prefill,
+        short,
     )
 
 
 def _decode(spec: ModelSpec, adapter: AdapterInfo, limits: Limits, is_int8: bool) -> Decode | None:
     lanes_of_key = spec.head_dim // 8
     is_power_of_two = lanes_of_key & (lanes_of_key - 1) == 0
-    staged_bytes = max(spec.hidden_size, spec.n_heads * spec.head_dim) * 4 + 4096
+    staged_bytes = spec.hidden_size * 4 + 4096
     if not (is_power_of_two and lanes_of_key <= adapter.subgroup_size and staged_bytes <= limits.max_workgroup_bytes):
         return None
     is_int8 = is_int8 and spec.intermediate_size * 3 // 2 + 4096 <= limits.max_workgroup_bytes
@@ -127,21 +141,14 @@ def _decode(spec: ModelSpec, adapter: AdapterInfo, limits: Limits, is_int8: bool
     }
     lanes = min(32, adapter.subgroup_size)
     products = {role: _rows(n, lanes, is_int8) for role, n in n_rows.items()}
-    return Decode(products, SplitAttention(lanes, 256))
+    return Decode(products, SplitAttention(lanes, 256, merging=8))
 
 
 def _rows(n_rows: int, most_lanes: int, is_int8: bool) -> Rows:
-    lanes = most_lanes
-    while lanes > 8 and n_rows // 2 * lanes > _MANY_THREADS:
+    lanes, many = most_lanes, _MANY_THREADS_INT8 if is_int8 else _MANY_THREADS
+    while lanes > 8 and n_rows // 2 * lanes > many:
         lanes //= 2
-    pairs = 2 if n_rows // 2 * lanes > _MANY_THREADS else 1
-    return Rows(lanes, pairs, 128, "subgroup", is_int8)
-
-
-def _prefill(spec: ModelSpec, limits: Limits, is_int8: bool) -> Prefill | None:
-    attention = _tile_attention(spec, limits)
-    tiles = Tiles(thread_rows=8, is_int8=True) if is_int8 else Tiles()
-    return Prefill(tiles, attention, most_tokens=512) if attention else None
+    return Rows(lanes, 1, 256 if is_int8 and lanes == most_lanes else 128, "subgroup", is_int8)
 
 
 def _tile_attention(spec: ModelSpec, limits: Limits) -> TileAttention | None:

@@ -10,12 +10,13 @@ from clutch.gpu.step import MAX_SEQUENCES
 from clutch.kv.pool import PAGE_POSITIONS
 from clutch.model.llama import Llama
 from clutch.model.memory import MemoryPlan
+from clutch.model.recipe import Recipe
 from clutch.model.state import State
 from clutch.sampling.params import SamplingParams
 
 
 class Runner:
-    """The three plans of a model, recorded once; a step creates nothing.
+    """The plans of a model, recorded once; a step creates nothing.
 
     A sequence has a slot: its row of the block table and of the tokens, and its settings in the step uniform.
 
@@ -43,14 +44,14 @@ class Runner:
         self._vocab_size = vocab_size
         self._context_length = memory.context_length
         self._layer_page_bytes = memory.kv.page_bytes
-        self._short_tokens = plans.short_tokens
         # What a benchmark measures piece by piece.
         self.decode_dispatches = plans.decode
-        self.prefill_dispatches = plans.prefill_last
+        self.prefill_dispatches = plans.last[-1][1]
         device.prepare_steps(state.step_uniforms, state.result, state.readbacks)
         self._prefill: Plan = device.record(plans.prefill)
-        self._prefill_last: Plan = device.record(plans.prefill_last)
         self._decode: Plan = device.record(plans.decode)
+        # The last chunk of a prompt, by the most tokens that each plan should take; the shortest first.
+        self._last = [(most_tokens, device.record(dispatches)) for most_tokens, dispatches in plans.last]
 
     @property
     def steps_in_flight(self) -> int:
@@ -80,10 +81,9 @@ class Runner:
             The step's result; it has a meaning only for the last chunk.
         """
         self._write_tokens(slot, token_ids, position)
-        if is_last and len(token_ids) <= self._short_tokens:
-            plan = self._decode
-        else:
-            plan = self._prefill_last if is_last else self._prefill
+        plan = self._prefill
+        if is_last:
+            plan = next(plan for most_tokens, plan in self._last if len(token_ids) <= most_tokens)
         [result] = await self._device.step(plan, [(slot, position)], len(token_ids))
         return result
 
@@ -148,21 +148,27 @@ class Runner:
 
 
 class StepPlans:
-    """The dispatches of the three kinds of step.
+    """The dispatches of each kind of step.
 
-    `short_tokens` is how many tokens of one sequence the decode step takes as well as that of many sequences.
+    `last` are those for the last chunk of a prompt, each with the most tokens that it should take.
     """
 
-    def __init__(self, model: Llama) -> None:
-        self.short_tokens = MAX_SEQUENCES if model.reads_short_prompts_by_decode else 0
-        self.prefill: list[Dispatch] = model.prefill()
-        self.prefill_last: list[Dispatch] = model.prefill_last()
+    def __init__(self, model: Llama, recipe: Recipe) -> None:
         self.decode: list[Dispatch] = model.decode()
+        self.prefill: list[Dispatch] = model.prefill(recipe.prefill)
+        self.last = [(recipe.prefill.most_tokens, model.prefill_last(recipe.prefill))]
+        if recipe.short != recipe.prefill:
+            self.last.insert(0, (recipe.short.most_tokens, model.prefill_last(recipe.short)))
+        if recipe.decode.attention is not None:
+            # A few tokens of one sequence go as well through the step of one token of several.
+            self.last.insert(0, (MAX_SEQUENCES, self.decode))
 
     @property
     def kernels(self) -> list[Kernel]:
         """What must be compiled before they are recorded."""
-        return [dispatch.kernel for dispatch in self.prefill_last + self.decode]
+        return [d.kernel for dispatches in (self.prefill, *(plan for _, plan in self.last)) for d in dispatches] + [
+            d.kernel for d in self.decode
+        ]
 
 
 def _runs(pages: Iterable[int]) -> list[tuple[int, int]]:
