@@ -38,7 +38,7 @@ class EngineConfig:
     prefill_ms: int = 50
     prefill_ms_software: int = 1000
     attention_splits: int = 32
-    steps_in_flight: int = 6
+    steps_in_flight: int = 8
     upload_bytes: int = 16 << 20
     prompt_bytes: int = 1 << 20
 

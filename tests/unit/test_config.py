@@ -9,7 +9,7 @@ from clutch.errors import RequestError
 def test_the_defaults_hold():
     config = EngineConfig()
     assert config.context_length % 16 == 0
-    assert config.steps_in_flight == 6
+    assert config.steps_in_flight == 8
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,8 @@ _PORTABLE_PREFILL = Prefill(Rows(tokens=PREFILL_TOKENS_PER_THREAD), None, most_t
 PORTABLE = Recipe("portable", Decode(dict.fromkeys(ROLES, Rows())), _PORTABLE_PREFILL, _PORTABLE_PREFILL)
 """Needs no subgroups and no barriers: for the software adapter, and wherever nothing else holds."""
 
-# More lanes to a row hide the latency of memory, until there are more than the GPU holds; in integer arithmetic they
-# also share the work of making bytes (measured, H200).
-_MANY_THREADS, _MANY_THREADS_INT8 = 150_000, 300_000
+# More lanes to a row hide the latency of memory, until there are more than the GPU holds (measured, H200).
+_MANY_THREADS = 150_000
 # Activations as bytes: a third of a step of the 1.5B shape, a sixth of one of the default model, whose answers they
 # change (measured, docs/performance.md).
 _INT8_HIDDEN_SIZE = 1024
@@ -145,10 +144,14 @@ def _decode(spec: ModelSpec, adapter: AdapterInfo, limits: Limits, is_int8: bool
 
 
 def _rows(n_rows: int, most_lanes: int, is_int8: bool) -> Rows:
-    lanes, many = most_lanes, _MANY_THREADS_INT8 if is_int8 else _MANY_THREADS
-    while lanes > 8 and n_rows // 2 * lanes > many:
+    lanes = most_lanes
+    while lanes > 8 and n_rows // 2 * lanes > _MANY_THREADS:
         lanes //= 2
-    return Rows(lanes, 1, 256 if is_int8 and lanes == most_lanes else 128, "subgroup", is_int8)
+    if is_int8:
+        # A workgroup makes its bytes itself: the larger, the fewer do the same work.
+        pairs, workgroup = {most_lanes: (1, 256), most_lanes // 2: (2, 128)}.get(lanes, (1, 128))
+        return Rows(lanes, pairs, workgroup, "subgroup", is_int8)
+    return Rows(lanes, 1, 128, "subgroup")
 
 
 def _tile_attention(spec: ModelSpec, limits: Limits) -> TileAttention | None:
