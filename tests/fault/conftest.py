@@ -28,7 +28,9 @@ def new_driver(tiny):
 
     def make(script=None, **options):
         platform = FakePlatform({"tiny.gguf": tiny}, script, **options)
-        return Driver(platform, context_length=64, prefill_tokens=8, attention_splits=4, upload_bytes=1 << 16)
+        return Driver(
+            platform, context_length=64, prefill_tokens=8, attention_splits=4, steps_in_flight=2, upload_bytes=1 << 16
+        )
 
     return make
 
@@ -39,7 +41,9 @@ def golden(tiny):
 
     async def story():
         platform = FakePlatform({"tiny.gguf": tiny})
-        driver = Driver(platform, context_length=64, prefill_tokens=8, attention_splits=4, upload_bytes=1 << 16)
+        driver = Driver(
+            platform, context_length=64, prefill_tokens=8, attention_splits=4, steps_in_flight=2, upload_bytes=1 << 16
+        )
         await driver.load()
         events = await driver.generate(max_tokens=12)
         return only(events, "started")["prompt_ids"], only(events, "finished")["output_ids"]
