@@ -13,7 +13,7 @@ from tests.support.fake_platform import only
 N_WARM_UP = 200
 # Containers are counted exactly. Of plain blocks CPython's type cache keeps up to three a request: the name
 # "search" that every `re.finditer` makes anew (3.11, tracemalloc); a kept answer would be dozens.
-MOST_CONTAINERS = 16
+MOST_CONTAINERS = 24
 MOST_BLOCKS_A_CYCLE = 5
 
 
