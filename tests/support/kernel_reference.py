@@ -103,7 +103,7 @@ def rms_norm(b, c, step, files):
 def _products(b, c, step, files):
     """Return (tokens, ROWS): the activations, as their source gives them, times a slab of weights."""
     shape = step.n_tokens, c["COLUMNS"]
-    if files.get("product") == "tiles_int8" or files.get("activations") == "bytes":
+    if files.get("product") == "tiles_int8":
         lines = b["x"][: step.n_tokens * c["COLUMNS"] // 32 * 48].reshape(-1, 48)
         steps = np.ascontiguousarray(lines[:, 32:36]).view(np.float32)
         x = (np.ascontiguousarray(lines[:, :32]).view(np.int8) * steps).reshape(shape)
@@ -280,12 +280,8 @@ def gate_up(b, c, step, files):
     y = _products(b, c, step, files)
     gate, up = y[:, 0::2], y[:, 1::2]
     first = c["FIRST_ROW"] // 2
-    values = gate / (1 + np.exp(np.minimum(-gate, 80))) * up
-    if files["put"] == "bytes":
-        whole = {"x": np.ascontiguousarray(values, np.float32).view(np.uint8).reshape(-1), "quantised": b["y"]}
-        quantise(whole, {"COLUMNS": c["WIDTH"]}, step, files)
-    else:
-        f32(b["y"], step.n_tokens, c["WIDTH"])[:, first : first + c["ROWS"] // 2] = values
+    out = f32(b["y"], step.n_tokens, c["WIDTH"])[:, first : first + c["ROWS"] // 2]
+    out[:] = gate / (1 + np.exp(np.minimum(-gate, 80))) * up
 
 
 CANDIDATE = np.dtype([("largest", "f4"), ("index", "u4"), ("mass", "f4"), ("weighted", "f4")])

@@ -26,8 +26,6 @@ KINDS = {
     "product_tiles": {(0, 2, "read", "x")},
     "product_tiles_int8": {(0, 2, "read", "x")},
     "keep": {},
-    "put": {(0, 4, "read_write", "y")},
-    "activations_bytes": {(0, 2, "read", "x")},
     "kv": {},
     "candidate": {},
     "step": {(1, 0, UNIFORM, "step")},
@@ -107,9 +105,6 @@ def test_bindings(name):
     assert any(access == WRITE for _, access in spec.bindings)
 
 
-CHOICES = ["product_rows", "format_q8_0", "keep_f16", "put_f32", "kv_q8"]
-
-
 def completed_by(name):
     return KERNELS[name].completed_by if name in KERNELS else ()
 
@@ -119,7 +114,7 @@ def test_constants(name):
     """The header names what the text, or the product that it leaves the sums to, uses and does not declare."""
     constants = KERNELS[name].constants if name in KERNELS else COMPLETIONS.get(name, ())
     assert ", ".join(constants) == header_of(name).get("constants", "")
-    texts = [text_of(name), *(text_of(file) for file in CHOICES if kind_of(file) in completed_by(name))]
+    texts = [text_of(name), text_of("product_rows") if "product" in completed_by(name) else ""]
     code = "\n".join(line.partition("//")[0] for text in texts for line in text.splitlines())
     for constant in constants:
         assert re.search(rf"\b{constant}\b", code)
@@ -148,7 +143,6 @@ WHAT_A_KIND_IS_CALLED_FOR = {
     "format": r"\bdequantise\(|\bfn finish\(",
     "product": r"\bfn finish\(",
     "keep": r"\bkeep\(",
-    "put": r"\bput\(",
     "kv": r"\beight_at\(",
     "candidate": r"\bCandidate\b",
     "step": r"\bstep\.|\bposition_of\(",
@@ -194,7 +188,6 @@ PROVIDED = {
     ],
     "lanes": ["fn lanes_sum(thread: u32, mine: vec2f) -> vec2f {"],
     "product": ["fn main("],
-    "put": ["fn put(item: u32, index: u32, value: f32) {", "fn flush(thread: u32, group: vec3u) {"],
     "keep": ["fn keep(item: u32, half: u32, head: u32, i: u32, y: vec2f) {"],
     "kv": [
         "fn head_words() -> u32 {",
@@ -218,6 +211,7 @@ def test_a_completion_provides_what_its_kind_promises(name):
     assert set(declared_bindings(name)) == set(KINDS.get(name, KINDS[kind_of(name)]))
 
 
+CHOICES = ["product_rows", "format_q8_0", "keep_f16", "kv_q8"]
 OF_A_PRODUCT = ["source_normed", "activations_int8", "lanes_subgroup"]
 
 

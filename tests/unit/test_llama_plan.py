@@ -38,11 +38,11 @@ MAX_WORKGROUPS = 65535
 HEAD = ["lm_head", "sample"]
 
 
-async def step_plans(kv_format=F16, adapter=None, int8=None, **model):
+async def step_plans(kv_format=F16, adapter=None, **model):
     data = encode_tiny_model(**model).data
     header = parse_header(data, len(data))
     spec, config = read_spec(header), EngineConfig(context_length=64, kv_format=kv_format)
-    recipe = recipe_for(spec, adapter, GUARANTEED, int8=int8) if adapter else PORTABLE
+    recipe = recipe_for(spec, adapter, GUARANTEED) if adapter else PORTABLE
     weight_plan = WeightPlan(spec, header, GUARANTEED.largest_buffer_bytes)
     memory = plan_memory(spec, weight_plan, config, GUARANTEED, recipe)
     scope = Ledger().scope(FakeDevice())
@@ -70,15 +70,6 @@ def test_eight_bit_keys_and_values_cost_a_dispatch_a_layer():
     plans, _, _ = asyncio.run(step_plans(Q8, REAL))
     layer = ["qkv", "kv_store_q8", *FUSED[1:]]
     assert names(plans.decode) == ["embed", *(layer * 2), *HEAD]
-
-
-def test_integer_arithmetic_hands_bytes_from_product_to_product():
-    plans, _, _ = asyncio.run(step_plans(adapter=REAL, int8=True, intermediate=8192))
-    decode = [(d.kernel.spec.name, d.kernel.files) for d in plans.decode]
-    [gate_up, *_] = [files for name, files in decode if name == "gate_up"]
-    assert "activations_int8" in gate_up and "put_bytes" in gate_up
-    assert ["activations_bytes" in files for name, files in decode if name == "matmul_add"] == [False, True] * 2
-    assert names(plans.prefill).count("quantise") == 4 * 2
 
 
 def test_without_subgroups_norms_and_merges_are_dispatches_of_their_own():

@@ -106,7 +106,7 @@ KERNELS: dict[str, KernelSpec] = {
             "gate_up",
             (*_WEIGHTS, ("gain", READ), ("y", WRITE)),
             (*_SLAB, "WIDTH"),
-            (*_PRODUCT, "put", "step"),
+            (*_PRODUCT, "step"),
             workgroup_size=0,
         ),
         KernelSpec(

@@ -7,19 +7,14 @@ as a product of rows for a token or a few, and as a product of tiles for a promp
 from dataclasses import dataclass
 from typing import Protocol
 
-PLAIN, NORMED, BYTES = "source_plain", "source_normed", "bytes"
-"""How the activations come: as they are, through RMSNorm, or as the bytes that the product before has made."""
+PLAIN, NORMED = "source_plain", "source_normed"
+"""How the activations come: as they are, or through RMSNorm."""
 
 _WITHOUT_BYTES = {"f32"}
 """Weight formats that have no integer arithmetic."""
 
 ANY_QUANTISED = "any"
 """A weight format that has."""
-
-
-def has_bytes(format: str) -> bool:
-    """Return whether there is integer arithmetic for weights of `format`."""
-    return format not in _WITHOUT_BYTES
 
 
 class Product(Protocol):
@@ -65,12 +60,12 @@ class Rows:
 
     def files(self, format: str, source: str) -> tuple[str, ...]:
         """As `Product` says; activations are staged where many rows share the work of making them."""
-        parts = (f"format_{format}", "product_rows", f"lanes_{self.meeting}")
-        if source == BYTES:
-            return (*parts, "activations_bytes")
-        if self.is_int8 and has_bytes(format):
-            return (*parts, source, "activations_int8")
-        return (*parts, source, "activations_direct" if source == PLAIN else "activations_staged")
+        if self.is_int8 and format not in _WITHOUT_BYTES:
+            activations = "int8"
+        else:
+            activations = "direct" if source == PLAIN else "staged"
+        parts = ("product_rows", source, f"activations_{activations}", f"lanes_{self.meeting}")
+        return (f"format_{format}", *parts)
 
     @property
     def constants(self) -> dict[str, int]:
@@ -89,11 +84,6 @@ class Rows:
     def takes_bytes(self, format: str) -> bool:
         """As `Product` says: a workgroup makes its bytes itself."""
         return False
-
-    @property
-    def gives_bytes(self) -> bool:
-        """Whether a workgroup makes whole blocks of values, so that it can leave them as bytes (`put_bytes.wgsl`)."""
-        return self.is_int8 and self.workgroup // self.lanes * self.pairs % 32 == 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,7 @@ class Tiles:
 
     def takes_bytes(self, format: str) -> bool:
         """As `Product` says."""
-        return self.is_int8 and has_bytes(format)
+        return self.is_int8 and format not in _WITHOUT_BYTES
 
     @property
     def constants(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from clutch.gpu.device import Buffer, Dispatch
 from clutch.gpu.kernels import Kernel, kernel
-from clutch.gpu.products import BYTES, NORMED, PLAIN, Product, Rows, has_bytes
+from clutch.gpu.products import NORMED, PLAIN, Product
 from clutch.kv.layout import Q8
 from clutch.model.memory import MemoryPlan
 from clutch.model.recipe import (
@@ -64,7 +64,7 @@ class Llama:
         """The same, and the token behind the last."""
         return [*self.prefill(prefill), *self._head()]
 
-    def _fused(self, products: Mapping[str, Rows], attention: SplitAttention) -> list[Dispatch]:
+    def _fused(self, products: Mapping[str, Product], attention: SplitAttention) -> list[Dispatch]:
         state = self._state
         dispatches = self._embed()
         for layer, kv in zip(self._weights.layers, state.kv, strict=True):
@@ -73,19 +73,10 @@ class Llama:
                 self._attention_split(kv, attention),
                 self._attention_merge(attention.merging),
                 *self._matmul_add(layer.attention_output, products[ATTENTION_OUTPUT], state.attended, PLAIN),
-                *self._mlp(layer, products[GATE_UP], products[DOWN]),
+                *self._gate_up(layer, products[GATE_UP], state.x, NORMED),
+                *self._matmul_add(layer.down, products[DOWN], state.mlp, PLAIN),
             ]
         return dispatches
-
-    def _mlp(self, layer: Layer, gate_up: Rows, down: Rows) -> Iterable[Dispatch]:
-        """The fused MLP; what is between its products goes as bytes where both can."""
-        state = self._state
-        if gate_up.gives_bytes and len(layer.gate_up.slabs) == 1 and all(has_bytes(s.format) for s in layer.down.slabs):
-            yield from self._gate_up(layer, gate_up, state.x, NORMED, state.bytes, "put_bytes")
-            yield from self._matmul_add(layer.down, down, state.bytes, BYTES)
-        else:
-            yield from self._gate_up(layer, gate_up, state.x, NORMED, state.mlp, "put_f32")
-            yield from self._matmul_add(layer.down, down, state.mlp, PLAIN)
 
     def _separate(self, product_of: Callable[[str], Product], attention: TileAttention | None) -> list[Dispatch]:
         state = self._state
@@ -97,7 +88,7 @@ class Llama:
                 *(self._attention_partial(kv) if attention is None else self._attention_tile(kv, attention)),
                 *self._matmul_add(layer.attention_output, product_of(ATTENTION_OUTPUT), state.attended, PLAIN),
                 self._rms_norm(layer.mlp_norm),
-                *self._gate_up(layer, product_of(GATE_UP), state.h, PLAIN, state.mlp, "put_f32"),
+                *self._gate_up(layer, product_of(GATE_UP), state.h, PLAIN),
                 *self._matmul_add(layer.down, product_of(DOWN), state.mlp, PLAIN),
             ]
         return dispatches
@@ -148,11 +139,9 @@ class Llama:
     def _matmul_add(self, matrix: Matrix, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
         return self._multiply("matmul_add", matrix, product, x, source, (self._state.x,), WIDTH=matrix.rows)
 
-    def _gate_up(
-        self, layer: Layer, product: Product, x: Buffer, source: str, y: Buffer, put: str
-    ) -> Iterable[Dispatch]:
-        matrix = layer.gate_up
-        return self._multiply("gate_up", matrix, product, x, source, (layer.mlp_norm, y), put, WIDTH=matrix.rows // 2)
+    def _gate_up(self, layer: Layer, product: Product, x: Buffer, source: str) -> Iterable[Dispatch]:
+        matrix, others = layer.gate_up, (layer.mlp_norm, self._state.mlp)
+        return self._multiply("gate_up", matrix, product, x, source, others, WIDTH=matrix.rows // 2)
 
     def _multiply(
         self,

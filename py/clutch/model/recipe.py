@@ -149,7 +149,8 @@ def _rows(n_rows: int, most_lanes: int, is_int8: bool) -> Rows:
         lanes //= 2
     if is_int8:
         # A workgroup makes its bytes itself: the larger, the fewer do the same work.
-        return Rows(lanes, 2 if lanes == most_lanes // 2 else 1, 256 if lanes > 8 else 128, "subgroup", is_int8)
+        pairs, workgroup = {most_lanes: (1, 256), most_lanes // 2: (2, 128)}.get(lanes, (1, 128))
+        return Rows(lanes, pairs, workgroup, "subgroup", is_int8)
     return Rows(lanes, 1, 128, "subgroup")
 
 
