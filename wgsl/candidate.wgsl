@@ -1,6 +1,7 @@
 // candidate.wgsl: what a run of logits comes down to, so that the sampler need not read them all again
 // layout     the largest logit and its index; the sums of exp(logit - largest) and of (logit - largest) exp(...)
-// provides   Candidate; NOTHING; candidate_of(logit, index); joined(a, b), in which the lower index wins a tie
+// provides   Candidate; NOTHING; candidate_of(pair, index) of two logits, the first at `index`; joined(a, b).
+//            The lower index wins a tie
 
 struct Candidate {
   largest: f32,
@@ -11,8 +12,10 @@ struct Candidate {
 
 const NOTHING = Candidate(-3.0e38, 0xFFFFFFFFu, 0.0, 0.0);
 
-fn candidate_of(logit: f32, index: u32) -> Candidate {
-  return Candidate(logit, index, 1.0, 0.0);
+fn candidate_of(pair: vec2f, index: u32) -> Candidate {
+  let below = max(-abs(pair.x - pair.y), -80.0);
+  let share = exp(below);
+  return Candidate(max(pair.x, pair.y), select(index, index + 1u, pair.y > pair.x), 1.0 + share, below * share);
 }
 
 fn joined(a: Candidate, b: Candidate) -> Candidate {

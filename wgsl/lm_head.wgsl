@@ -27,10 +27,15 @@ fn source_of(item: u32) -> u32 {
 fn finish(pair: u32, item: u32, product: vec2f) {
   let first = item * VOCAB + 2u * pair;
   logits[first] = product.x;
-  mine = joined(mine, candidate_of(product.x, 2u * pair));
+  var best = Candidate(product.x, 2u * pair, 1.0, 0.0);
   if (2u * pair + 1u < VOCAB) {
     logits[first + 1u] = product.y;
-    mine = joined(mine, candidate_of(product.y, 2u * pair + 1u));
+    best = candidate_of(product, 2u * pair);
+  }
+  if (PAIRS == 1u) {
+    mine = best;
+  } else {
+    mine = joined(mine, best);
   }
 }
 

@@ -299,7 +299,7 @@ def lm_head(b, c, step, files):
     logits = _products(b, c, step, files)[count - 1 :: count]
     f32(b["logits"], len(logits), c["VOCAB"])[:, first : first + rows] = logits
     candidates = b["candidates"].view(CANDIDATE)[: len(logits) * c["CANDIDATES"]].reshape(len(logits), -1)
-    rows_each = 2 * c["PAIRS"] * c["WORKGROUP"] // c["LANES"]
+    rows_each = 2 * c.get("PAIRS", 1) * c["WORKGROUP"] // c.get("LANES", 1)
     for i, start in enumerate(range(0, rows, rows_each), c["FIRST_CANDIDATE"]):
         for row, run in zip(candidates, logits[:, start : start + rows_each], strict=True):
             row[i] = candidate_of(run, first + start)

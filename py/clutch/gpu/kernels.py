@@ -16,6 +16,7 @@ READ, WRITE, UNIFORM = "read", "read_write", "uniform"
 
 COMPLETIONS: dict[str, tuple[str, ...]] = {
     "product_rows": ("LANES", "PAIRS", "TOKENS", "WORKGROUP"),
+    "product_thread": ("TOKENS", "WORKGROUP"),
     "product_tiles": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
     "product_tiles_int8": ("TILE_ROWS", "TILE_TOKENS", "THREAD_ROWS", "SPLITS", "WORKGROUP"),
     "source_normed": ("EPS",),

@@ -40,13 +40,13 @@ class Product(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Lanes share pairs of rows (GEMV; `wgsl/product_rows.wgsl`).
+    """Lanes share pairs of rows (GEMV; `wgsl/product_rows.wgsl`), or a thread has a pair (`wgsl/product_thread.wgsl`).
 
     Args:
         lanes: that share a pair of rows, a power of two; 1: a thread works alone, without subgroups and barriers.
-        pairs: that a group of lanes takes at once.
+        pairs: that a group of lanes takes at once; 1 for a thread alone.
         workgroup: invocations.
-        meeting: where lanes add up: "one" for a lane alone, "subgroup" or "workgroup".
+        meeting: where lanes add up: "subgroup" or "workgroup".
         is_int8: activations as bytes; needs subgroups.
         tokens: that a lane takes through a weight it has read.
     """
@@ -54,12 +54,15 @@ class Rows:
     lanes: int = 1
     pairs: int = 1
     workgroup: int = 64
-    meeting: str = "one"
+    meeting: str = "subgroup"
     is_int8: bool = False
     tokens: int = 1
 
     def files(self, format: str, source: str) -> tuple[str, ...]:
         """As `Product` says; activations are staged where many rows share the work of making them."""
+        if self.lanes == 1:
+            assert source == PLAIN, source
+            return (f"format_{format}", "product_thread", source, "activations_direct")
         if self.is_int8 and format not in _WITHOUT_BYTES:
             activations = "int8"
         else:
@@ -70,7 +73,8 @@ class Rows:
     @property
     def constants(self) -> dict[str, int]:
         """As `Product` says."""
-        return {"LANES": self.lanes, "PAIRS": self.pairs, "TOKENS": self.tokens, "WORKGROUP": self.workgroup}
+        of_lanes = {"LANES": self.lanes, "PAIRS": self.pairs} if self.lanes > 1 else {}
+        return {**of_lanes, "TOKENS": self.tokens, "WORKGROUP": self.workgroup}
 
     def threads(self, rows: int) -> int:
         """As `Product` says."""
