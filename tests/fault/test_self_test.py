@@ -12,13 +12,19 @@ from tests.support.fake_platform import only
 HONEST = fake_device.compute
 
 
+# Its last output is not the one to spoil.
+LOGITS = {"lm_head": -1}
+
+
 def spoiled(name, spoil, *, only_prefill=False):
-    """Return kernels of which `name` does its work and then `spoil`s its last output."""
+    """Return kernels of which `name` does its work and then `spoil`s its output, or that of its prefill kernels."""
 
     def compute(kernel, buffers, step):
         HONEST(kernel, buffers, step)
-        if kernel.spec.name == name and (not only_prefill or dict(kernel.constants)["TOKENS"] > 1):
-            spoil(buffers)
+        shape = dict(kernel.constants)
+        is_prefill = "TILE_TOKENS" in shape or shape.get("TOKENS", 1) > 1
+        if kernel.spec.name == name and (is_prefill or not only_prefill):
+            spoil(buffers[: LOGITS.get(name)])
 
     return compute
 

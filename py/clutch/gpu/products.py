@@ -21,6 +21,10 @@ class Product(Protocol):
     """One way to multiply."""
 
     @property
+    def is_int8(self) -> bool:
+        """Whether activations are bytes."""
+
+    @property
     def tokens(self) -> int:
         """Items of a workgroup along y."""
 

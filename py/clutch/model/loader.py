@@ -97,7 +97,8 @@ async def load_model(
         on_progress("warming_up", 0, 0, "")
         output = header.tensors[EMBEDDING if spec.tied_output else OUTPUT]
         with stages.stage("self_test"):
-            verdict = await self_test(runner, source, output, header.tensors[OUTPUT_NORM], spec.rms_eps)
+            norm, is_int8 = header.tensors[OUTPUT_NORM], recipe.is_int8
+            verdict = await self_test(runner, source, output, norm, spec.rms_eps, is_int8=is_int8)
         on_failure.pop_all()
         return LoadedModel(spec, memory, runner, verdict, scope)
 

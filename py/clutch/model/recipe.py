@@ -87,6 +87,12 @@ class Recipe:
     prefill: Prefill
     short: Prefill
 
+    @property
+    def is_int8(self) -> bool:
+        """Whether any of its products takes activations as bytes."""
+        products = (*self.decode.products.values(), self.prefill.product, self.short.product)
+        return any(product.is_int8 for product in products)
+
 
 QKV, ATTENTION_OUTPUT, GATE_UP, DOWN, LM_HEAD = ROLES = ("qkv", "attention_output", "gate_up", "down", "lm_head")
 

@@ -74,15 +74,28 @@ class Runner:
             offset = (slot * self._table_length + first_entry) * 4
             self._device.write(self._state.block_table, struct.pack(f"<{len(pages)}I", *pages), offset)
 
-    async def prefill(self, slot: int, token_ids: Sequence[int], position: int, *, is_last: bool) -> StepResult:
+    @property
+    def ways(self) -> int:
+        """In how many ways the last chunk of a prompt can be read."""
+        return len(self._last)
+
+    async def prefill(
+        self, slot: int, token_ids: Sequence[int], position: int, *, is_last: bool, way: int | None = None
+    ) -> StepResult:
         """Read `token_ids` (as many as the activations have room for) at `position`; the last chunk also samples.
+
+        Args:
+            slot, token_ids, position, is_last: as above.
+            way: 0 to `ways` - 1, to try one; None: the one for so many tokens.
 
         Returns:
             The step's result; it has a meaning only for the last chunk.
         """
         self._write_tokens(slot, token_ids, position)
         plan = self._prefill
-        if is_last:
+        if way is not None:
+            _, plan = self._last[way]
+        elif is_last:
             plan = next(plan for most_tokens, plan in self._last if len(token_ids) <= most_tokens)
         [result] = await self._device.step(plan, [(slot, position)], len(token_ids))
         return result
