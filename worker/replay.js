@@ -6,6 +6,7 @@
  */
 
 import { timed } from "./measure.js";
+import { noticed } from "./wait.js";
 
 // The layout of clutch/gpu/step.py.
 const SLOT_BYTES = 1024;
@@ -201,24 +202,5 @@ function dispatch(pass, plan, nSequences, tokensPerSequence) {
     pass.setBindGroup(0, groups[i]);
     const tokensPerWorkgroup = grid[2 * i + 1] || tokensPerSequence;
     pass.dispatchWorkgroups(grid[2 * i], Math.ceil((nSequences * tokensPerSequence) / tokensPerWorkgroup));
-  }
-}
-
-/**
- * Chromium notices finished work up to 2.5 ms late unless something asks its GPU process (measured, Chromium 156): an
- * error scope asks. Delete when a plain mapAsync of 0.5 ms of work takes less than 1 ms. Steps end in their order, so
- * only the oldest is asked for: more questions would keep the GPU process from its work.
- * @param {GPUDevice} device
- * @param {Promise<undefined>} mapped
- * @param {Promise<void>} before until the steps before have been asked for
- */
-async function noticed(device, mapped, before) {
-  let isPending = true;
-  const end = () => (isPending = false);
-  mapped.then(end, end);
-  await before;
-  while (isPending) {
-    device.pushErrorScope("validation");
-    await Promise.race([mapped, device.popErrorScope()]).catch(end);
   }
 }

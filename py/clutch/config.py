@@ -27,6 +27,7 @@ class EngineConfig:
             adapter: there a step takes longer than reading it back).
         upload_bytes: most bytes of a weight uploaded in one piece; Stop is seen between pieces.
         prompt_bytes: longest prompt text, in UTF-8.
+        tuning_ms: that a load may take to find the fastest kernels; 0: none. A software adapter takes none either.
     """
 
     context_length: int = 2048
@@ -41,6 +42,7 @@ class EngineConfig:
     steps_in_flight: int = 8
     upload_bytes: int = 16 << 20
     prompt_bytes: int = 1 << 20
+    tuning_ms: int = 300
 
     def __post_init__(self) -> None:
         """Check the numbers against each other.
@@ -62,6 +64,7 @@ class EngineConfig:
             ("steps_in_flight", 1, 1),
             ("upload_bytes", 1 << 16, 4),
             ("prompt_bytes", 1, 1),
+            ("tuning_ms", 0, 1),
         ):
             value = getattr(self, name)
             if value is not None and (value < low or value % multiple):

@@ -107,6 +107,8 @@ EVENTS = {
         "ledger": (_DICT, True),
         "timings": (_DICT, True),
         "self_test": (_DICT, True),
+        # The recipe's name, its origin ("default", "tuned" now, or "kept" from a load before), and what tuning took.
+        "kernels": (_DICT, True),
     },
     # The KV pool in pages: `cells` has a character a page, see above; `utilisation` is None while it is empty.
     "pool": {

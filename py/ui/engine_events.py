@@ -41,6 +41,7 @@ def _loaded(page, event):
     page.pending_source = None
     page.model = event["model"]
     page.self_test = event["self_test"]
+    page.kernels = event["kernels"]
     facts = {name: event[name] for name in ("timings", "memory", "ledger")}
     # Of a later load the page's life says nothing.
     page.load_facts = dict(facts, ready_ms=None if page.load_facts else now_ms())
@@ -106,7 +107,7 @@ def _forget_model(page, chat):
         # Nobody gave it up: the GPU was lost, and is not coming back by itself.
         page.end = "gpu_lost"
     page.model = {}
-    page.self_test = {}
+    page.self_test = page.kernels = {}
     page.memory.pool = None
     chat.answered = None
 

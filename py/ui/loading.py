@@ -11,7 +11,7 @@ def load(page, source):
         page.client.unload()
     page.source = page.pending_source = source
     page.model = {}
-    page.self_test = {}
+    page.self_test = page.kernels = {}
     page.memory.pool = None
     page.end = ""
     for chat in page.chats:

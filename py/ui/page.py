@@ -45,6 +45,7 @@ class Page:
         self.source = None
         self.model = {}
         self.self_test = {}
+        self.kernels = {}
         # What the last load said of itself; for the first, when the model was there, in ms of the page's life.
         self.load_facts = {}
         self.adapter = {}
@@ -72,6 +73,7 @@ class Page:
         self._model = dom.TextSlot(dom.element("model-name"))
         self._adapter = dom.TextSlot(dom.element("adapter-name"))
         self._self_test = dom.TextSlot(dom.element("self-test"))
+        self._kernels = dom.TextSlot(dom.element("kernels"))
 
     @property
     def chat(self):
@@ -179,6 +181,7 @@ class Page:
         self._model.show(status.model_line(self.model) or self.strings.text("model.none"))
         self._adapter.show(status.adapter_line(self.adapter))
         self._self_test.show(status.self_test_line(self.strings, self.self_test))
+        self._kernels.show(status.kernels_line(self.strings, self.kernels))
         self._errors.show(self.error or chat.error)
         self._notices.show(self.notice or chat.notice)
         self.chat_bar.show(self.chats)

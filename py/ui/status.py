@@ -12,6 +12,9 @@ PHASES = (
 )
 REASONS = ("stop", "length", "abort", "context_full", "repetition", "confident", "error")
 
+# How the kernels were chosen.
+ORIGINS = ("default", "tuned", "kept")
+
 # What the engine says when the GPU is gone or silent.
 GPU_CODES = ("E500", "E501")
 # Ends that leave no model behind.
@@ -111,6 +114,14 @@ def self_test_line(strings, self_test):
     if not verdict:
         return ""
     return strings.text("self_test.passed" if verdict == "passed" else "self_test.other", verdict=verdict)
+
+
+def kernels_line(strings, kernels):
+    """Return which kernels were chosen and how; "" without a model."""
+    if not kernels:
+        return ""
+    origin = strings.text("kernels." + kernels["origin"], duration=duration(kernels["tuning_ms"]))
+    return strings.text("kernels.line", recipe=kernels["recipe"], origin=origin)
 
 
 def duration(ms):

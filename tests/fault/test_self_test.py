@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from clutch.engine.lifecycle import EngineState
+from clutch.model import recipe
 from tests.support import fake_device
 from tests.support.fake_platform import only
 
@@ -118,6 +119,28 @@ def test_a_sound_gpu_passes_and_says_how_much_was_compared(new_driver):
         assert loaded["self_test"]["verdict"] == "passed"
         # Every logit of the vocabulary, and rows of the file.
         assert loaded["self_test"]["checks"] > 313
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"), [(None, "8-bit"), ("prefill loses a part of the gate", "portable"), ("no logits at all", None)]
+)
+def test_activations_as_bytes_may_drift_but_not_far(new_driver, monkeypatch, way, expected):
+    async def story():
+        monkeypatch.setattr(recipe, "_INT8_HIDDEN_SIZE", 0)
+        if way:
+
+            def compute(kernel, buffers, step):
+                is_concerned = expected is None or "TILE_TOKENS" in dict(kernel.constants)
+                (WRONG[way] if is_concerned else HONEST)(kernel, buffers, step)
+
+            monkeypatch.setattr(fake_device, "compute", compute)
+        events = await new_driver().load()
+        if expected is None:
+            assert only(events, "error")["code"] == "E101"
+        else:
+            assert expected in only(events, "loaded")["kernels"]["recipe"]
 
     asyncio.run(story())
 

@@ -107,9 +107,12 @@ class FakeDevice:
     Args:
         script: what happens at which call.
         room_bytes: all that its buffers may take together.
-        us_per_dispatch: what its timestamps say that a dispatch takes; None: it has none.
+        us_per_dispatch: what its timestamps say that a dispatch takes, or a function of its kernel; None: it has none.
         timestamp_us: their steps.
+        subgroup_size: of its adapter.
     """
+
+    kernels_id = "as they are"
 
     def __init__(
         self,
@@ -120,6 +123,7 @@ class FakeDevice:
         room_bytes=1 << 30,
         us_per_dispatch=None,
         timestamp_us=0.125,
+        subgroup_size=0,
     ):
         self.room_bytes = room_bytes
         self.us_per_dispatch = us_per_dispatch
@@ -128,7 +132,7 @@ class FakeDevice:
         self._refused = None
         self.script = script or Script()
         self.limits = limits
-        self.adapter = AdapterInfo("fake", "numpy", "", is_fallback)
+        self.adapter = AdapterInfo("fake", "numpy", "", is_fallback, subgroup_size)
         self.is_destroyed = False
         self.is_lost = False
         self._on_lost = lambda: None
@@ -154,10 +158,11 @@ class FakeDevice:
             raise refused
 
     async def compile(self, kernels, on_progress):
-        for done, kernel in enumerate(kernels, start=1):
+        missing = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self._compiled]
+        for done, kernel in enumerate(missing, start=1):
             await self._wait("compile")
             self._compiled.add(kernel)
-            on_progress(done, len(kernels))
+            on_progress(done, len(missing))
 
     def record(self, dispatches):
         assert all(dispatch.kernel in self._compiled for dispatch in dispatches)
@@ -213,7 +218,8 @@ class FakeDevice:
         await self._wait("measure")
         # What it leaves behind is worth nothing, whether once or a thousand times.
         self._submit(plan, self._step(sequences, tokens_per_sequence))
-        return self.us_per_dispatch * len(plan) * repeats // self.timestamp_us * self.timestamp_us
+        us_of = self.us_per_dispatch if callable(self.us_per_dispatch) else lambda _: self.us_per_dispatch or 0
+        return sum(us_of(dispatch.kernel) for dispatch in plan) * repeats // self.timestamp_us * self.timestamp_us
 
     async def idle(self):
         await self._wait("idle")

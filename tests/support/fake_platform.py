@@ -9,6 +9,7 @@ from clutch import protocol
 from clutch.config import EngineConfig
 from clutch.engine.engine import Engine
 from clutch.errors import SourceError
+from tests.support.fake_choice_store import FakeChoiceStore
 from tests.support.fake_device import FakeDevice, FakeStream, Script
 from tests.support.fake_session_store import FakeSessionStore
 from tests.support.session_events import of_session
@@ -47,6 +48,7 @@ class FakePlatform:
         self.script = script or Script()
         self.shared_mark = shared_mark
         self.store = FakeSessionStore()
+        self.choice_store = FakeChoiceStore()
         self.events = []
         self.devices = []
         self.sources = []
@@ -86,7 +88,8 @@ class Driver:
 
     def __init__(self, platform, **config):
         self.platform = platform
-        self.engine = Engine(platform, EngineConfig(**config))
+        # Tuning has its own tests; without it a load is half as many calls, each of which others let fail.
+        self.engine = Engine(platform, EngineConfig(**{"tuning_ms": 0, **config}))
         self.n_requests = 0
         self.epochs = {}
 

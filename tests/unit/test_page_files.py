@@ -21,6 +21,7 @@ _DOTS = {controls.tab_state(state, "abort", is_troubled) for state in _IDLE_AND_
 _RECOVERIES = {controls.recovery(state, end) for state in _IDLE_AND_BUSY for end in _ENDS} - {None}
 # Keys that are put together at run time: prefix -> what may follow.
 FAMILIES = {
+    "kernels.": status.ORIGINS,
     "status.": (*_IDLE_AND_BUSY, status.shown_state("stopping", True)),
     "status.ended.": (*status.REASONS, *status.LOAD_REASONS),
     "phase.": status.PHASES,
@@ -123,7 +124,7 @@ def test_contract_elements():
     assert (ids["memory"], ids["saved"], ids["pool-picture"], ids["chats"]) == ("details", "details", "canvas", "nav")
     assert {ids[name] for name in controls.CHAT_BUTTONS} == {"button"}
     assert {ids[name] for name in ("generate", "continue", "stop", "reset", "edit", "recover")} == {"button"}
-    assert {"transcript", "status", "numbers", "error", "notice", "self-test"} <= set(ids)
+    assert {"transcript", "status", "numbers", "error", "notice", "self-test", "kernels"} <= set(ids)
     names = {attributes.get("name") for _, attributes in _markup().elements}
     assert {*settings.FIELDS, "raw", "overflow", "with_kv"} <= names
 

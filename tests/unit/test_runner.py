@@ -1,6 +1,7 @@
 """The runner: sequences in slots do not touch each other, and pages are copied, saved and wiped whole."""
 
 import asyncio
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from clutch.config import KV_FORMATS, EngineConfig
 from clutch.formats.gguf import parse_header
 from clutch.gpu.ledger import Ledger
-from clutch.model.loader import load_model
+from clutch.model.choices import Choices
+from clutch.model.loader import Loader
 from clutch.model.spec_reader import read_spec
 from clutch.sampling.params import SamplingParams
 from clutch.stages import Stages
+from tests.support.fake_choice_store import FakeChoiceStore
 from tests.support.fake_device import FakeDevice, Script
 from tests.support.fake_platform import FakeSource
 from tests.support.tiny_model import encode_tiny_model
@@ -66,9 +69,11 @@ class WatchedDevice(FakeDevice):
 def run(story, kv_format="f16"):
     async def whole():
         header, device = parse_header(DATA, len(DATA)), WatchedDevice()
-        config = EngineConfig(context_length=CONTEXT, pool_positions=N_PAGES * 16, kv_format=kv_format)
+        config = EngineConfig(context_length=CONTEXT, pool_positions=N_PAGES * 16, kv_format=kv_format, tuning_ms=0)
         source = FakeSource(DATA, device.script)
-        model = await load_model(source, header, read_spec(header), device, Ledger(), config, lambda *_: None, Stages())
+        file = SimpleNamespace(source=source, header=header, spec=read_spec(header))
+        choices = Choices(FakeChoiceStore())
+        model = await Loader(file, device, Ledger(), config, choices, lambda *_: None, Stages()).load()
         return await story(World(device, model))
 
     return asyncio.run(whole())

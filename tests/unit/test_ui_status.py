@@ -65,6 +65,17 @@ def test_self_test_line():
     assert status.self_test_line(STRINGS, {}) == ""
 
 
+def test_kernels_line():
+    kernels = {"recipe": "decode: subgroups of 32", "origin": "tuned", "tuning_ms": 212}
+    line = "Kernels: decode: subgroups of 32; "
+    assert status.kernels_line(STRINGS, kernels) == line + "tuned in 212 ms"
+    assert (
+        status.kernels_line(STRINGS, {**kernels, "origin": "kept", "tuning_ms": 0}) == line + "tuning kept from before"
+    )
+    assert status.kernels_line(STRINGS, {**kernels, "origin": "default", "tuning_ms": 0}) == line + "not tuned"
+    assert status.kernels_line(STRINGS, {}) == ""
+
+
 def test_announcement_has_no_counter():
     event = progress("compiling", 9, 21, "kernels")
     assert status.phase_line(STRINGS, "loading", event, False, "") == "Compiling kernels"

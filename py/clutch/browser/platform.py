@@ -9,6 +9,7 @@ import clutch_worker
 import js
 from pyodide.ffi import to_js
 
+from clutch.browser.choice_store import OpfsChoiceStore
 from clutch.browser.failures import translated
 from clutch.browser.port import Port
 from clutch.browser.session_store import OpfsSessionStore
@@ -16,6 +17,7 @@ from clutch.browser.storage import ModelSource
 from clutch.browser.webgpu import WebGPUDevice, open_device
 from clutch.engine.control import SharedMark
 from clutch.engine.session_store import SessionStore
+from clutch.model.choices import ChoiceStore
 
 
 class BrowserPlatform:
@@ -32,6 +34,7 @@ class BrowserPlatform:
         self._wgsl_root = wgsl_root
         self._port = port
         self._store = OpfsSessionStore()
+        self._choice_store = OpfsChoiceStore()
 
     @property
     def shared_mark(self) -> SharedMark | None:
@@ -42,6 +45,11 @@ class BrowserPlatform:
     def store(self) -> SessionStore:
         """The browser's own file system."""
         return self._store
+
+    @property
+    def choice_store(self) -> ChoiceStore:
+        """The same."""
+        return self._choice_store
 
     async def open_device(self) -> WebGPUDevice:
         """Return a new device from a new adapter."""

@@ -19,7 +19,7 @@ from clutch.browser.pipelines import Pipelines, handle_of
 from clutch.browser.steps import StepFuture
 from clutch.errors import OutOfMemory
 from clutch.gpu.device import Buffer, ByteStream, Dispatch, Usage
-from clutch.gpu.kernels import Kernel
+from clutch.gpu.kernels import Kernel, texts_id
 from clutch.gpu.limits import AdapterInfo, Limits
 
 _USAGES = {
@@ -86,8 +86,14 @@ class WebGPUDevice:
             int(limits.maxComputeWorkgroupStorageSize),
         )
         self._gpu = gpu
+        self._wgsl_root = wgsl_root
         self._pipelines = Pipelines(gpu, wgsl_root)
         self._replay: Any = None
+
+    @property
+    def kernels_id(self) -> str:
+        """A name for the texts of all kernels."""
+        return texts_id(self._wgsl_root)
 
     async def allocate(self, label: str, size_bytes: int, usage: Usage) -> WebGPUBuffer:
         """Make a buffer; `settle` says whether it fits."""
@@ -107,7 +113,7 @@ class WebGPUDevice:
             )
 
     async def compile(self, kernels: Sequence[Kernel], on_progress: Callable[[int, int], None]) -> None:
-        """Make the pipelines of `kernels`, all together."""
+        """Make the pipelines that `kernels` lack, all together."""
         await self._pipelines.compile(kernels, on_progress)
 
     def record(self, dispatches: Sequence[Dispatch]) -> Any:
@@ -170,7 +176,7 @@ class WebGPUDevice:
     async def measure(
         self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int, repeats: int
     ) -> float:
-        """Return the GPU's time for `repeats` runs of `plan`, in us."""
+        """Return the time for `repeats` runs of `plan`, in us."""
         flat = [number for sequence in sequences for number in sequence]
         with translated():
             return float(await self._replay.measure(plan, to_js(flat), tokens_per_sequence, repeats))

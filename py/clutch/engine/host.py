@@ -16,6 +16,7 @@ from clutch.engine.sessions import Sessions
 from clutch.errors import DeviceLost, DeviceTimeout
 from clutch.gpu.ledger import Ledger
 from clutch.kv.pool import Pool
+from clutch.model.choices import Choices
 from clutch.model.upload import Source
 from clutch.stages import Stages
 from clutch.together import together
@@ -50,6 +51,7 @@ class Host:
         self._sessions = sessions
         self._on_back = on_back
         self._on_lost = on_lost
+        self._choices = Choices(platform.choice_store)
         self._recoveries = Recoveries(platform.clock)
         self._recovery: asyncio.Task[None] | None = None
         self._n_waiting = 0
@@ -154,7 +156,7 @@ class Host:
         """Place the model on a new device, and on another when that one is lost as well."""
         while True:
             try:
-                self.placement = await place(self._platform, head, self._ledger, self._config, stages)
+                self.placement = await place(self._platform, head, self._ledger, self._config, self._choices, stages)
                 return
             except GPU_FAILED as failure:
                 self._lose(failure)
@@ -171,6 +173,7 @@ class Host:
             ledger=self._ledger.to_wire(),
             timings=stages.spans,
             self_test=placement.model.self_test,
+            kernels=placement.model.choice.to_wire(),
         )
         if self._sessions.model_state is EngineState.LOST:
             for session in self._sessions:

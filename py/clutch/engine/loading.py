@@ -15,8 +15,9 @@ from clutch.formats.gguf import GGUFHeader
 from clutch.gpu.device import Device
 from clutch.gpu.ledger import Ledger
 from clutch.kv.pool import PAGE_POSITIONS, Pool
+from clutch.model.choices import Choices
 from clutch.model.identity import model_identity
-from clutch.model.loader import LoadedModel, load_model, read_model_header
+from clutch.model.loader import LoadedModel, Loader, read_model_header
 from clutch.model.spec import ModelSpec
 from clutch.model.upload import Source
 from clutch.stages import Stages
@@ -125,7 +126,9 @@ async def open_text(platform: Platform, head: ModelHead, stages: Stages, *, prom
     return ModelFile(head, tokenizer, Prompter(tokenizer, template, prompt_bytes=prompt_bytes))
 
 
-async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: EngineConfig, stages: Stages) -> Placement:
+async def place(
+    platform: Platform, head: ModelHead, ledger: Ledger, config: EngineConfig, choices: Choices, stages: Stages
+) -> Placement:
     """Bring the file of `head` onto a new device; on any failure nothing is left behind.
 
     Raises:
@@ -144,7 +147,7 @@ async def place(platform: Platform, head: ModelHead, ledger: Ledger, config: Eng
         if device.adapter.is_fallback:
             config = dataclasses.replace(config, steps_in_flight=1)
             prefill_ms = config.prefill_ms_software
-        model = await load_model(head.source, head.header, head.spec, device, ledger, config, on_progress, stages)
+        model = await Loader(head, device, ledger, config, choices, on_progress, stages).load()
         on_failure.pop_all()
     # The same tokens have other keys and values in another model, and in another format.
     pool = Pool(model.memory.pool_positions // PAGE_POSITIONS, f"{head.identity} {config.kv_format}")

@@ -6,6 +6,7 @@ from typing import Protocol
 from clutch.engine.control import SharedMark
 from clutch.engine.session_store import SessionStore
 from clutch.gpu.device import Device
+from clutch.model.choices import ChoiceStore
 from clutch.model.upload import Source
 
 
@@ -19,6 +20,10 @@ class Platform(Protocol):
     @property
     def store(self) -> SessionStore:
         """Where saved sessions are kept."""
+
+    @property
+    def choice_store(self) -> ChoiceStore:
+        """Where the choice of kernels is kept."""
 
     async def open_device(self) -> Device:
         """Return a new device from a new adapter.

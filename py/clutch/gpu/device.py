@@ -99,6 +99,10 @@ class Device(Protocol):
     def limits(self) -> Limits:
         """What fits."""
 
+    @property
+    def kernels_id(self) -> str:
+        """A name for the texts of all kernels: another for every change."""
+
     async def allocate(self, label: str, size_bytes: int, usage: Usage) -> Buffer:
         """Make a buffer, zeroed. Only the ledger calls this. That it fits is certain after `settle`.
 
@@ -115,7 +119,7 @@ class Device(Protocol):
         """
 
     async def compile(self, kernels: Sequence[Kernel], on_progress: Callable[[int, int], None]) -> None:
-        """Make the pipelines of `kernels`, all together; `on_progress(done, total)` after each."""
+        """Make the pipelines that `kernels` lack, all together; `on_progress(done, total)` after each."""
 
     def record(self, dispatches: Sequence[Dispatch]) -> Plan:
         """Turn dispatches into a plan that a step can replay; everything a step needs is created here."""
@@ -163,12 +167,12 @@ class Device(Protocol):
 
     @property
     def has_timestamps(self) -> bool:
-        """Whether `measure` can be called."""
+        """Whether `measure` goes by the GPU's own clock; else by the wall's, which also sees the browser."""
 
     async def measure(
         self, plan: Plan, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int, repeats: int
     ) -> float:
-        """Return the GPU's time for `repeats` runs of `plan` one behind the other, in us; no step may be in flight.
+        """Return the time for `repeats` runs of `plan` one behind the other, in us; no step may be in flight.
 
         The clock is brought up first, except on a software adapter: as many runs again go before, and are not counted.
         Browsers round timestamps, Chromium to 65.5 us; a short plan needs many repeats.

@@ -7,6 +7,7 @@ because they size arrays. The test `tests/unit/test_kernel_contracts.py` compare
 their declarations.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,6 +184,14 @@ def kernel(name: str, *files: str, **constants: int | float) -> Kernel:
     pairs = tuple((key, constants[key]) for key in dict.fromkeys(wanted))
     assert len(pairs) == len(constants), (name, set(constants) ^ set(wanted))
     return Kernel(spec, pairs, tuple(every))
+
+
+def texts_id(wgsl_root: Path) -> str:
+    """Return a name for the texts of all kernels: another for every change."""
+    digest = hashlib.sha256()
+    for path in sorted(wgsl_root.glob("*.wgsl")):
+        digest.update(f"{path.name}\0{path.read_text('utf-8')}\0".encode())
+    return digest.hexdigest()
 
 
 def _declaration(name: str, value: int | float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from clutch.gpu.device import Buffer, Dispatch
 from clutch.gpu.kernels import Kernel, kernel
-from clutch.gpu.products import NORMED, PLAIN, Product
+from clutch.gpu.products import NORMED, PLAIN, Product, Rows
 from clutch.kv.layout import Q8
 from clutch.model.memory import MemoryPlan
 from clutch.model.recipe import (
@@ -53,8 +53,8 @@ class Llama:
         """From the last token of each sequence to the next; or from a few tokens of one sequence."""
         decode = self._recipe.decode
         if decode.attention is None:
-            return [*self._separate(decode.products.__getitem__, None), *self._head()]
-        return [*self._fused(decode.products, decode.attention), *self._head()]
+            return [*self._separate(decode.products.__getitem__, None), *self._head(decode.products[LM_HEAD])]
+        return [*self._fused(decode.products, decode.attention), *self._head(decode.products[LM_HEAD])]
 
     def prefill(self, prefill: Prefill) -> list[Dispatch]:
         """From token ids to the last layer's `x`."""
@@ -62,7 +62,23 @@ class Llama:
 
     def prefill_last(self, prefill: Prefill) -> list[Dispatch]:
         """The same, and the token behind the last."""
-        return [*self.prefill(prefill), *self._head()]
+        return [*self.prefill(prefill), *self._head(self._recipe.decode.products[LM_HEAD])]
+
+    def of_role(self, role: str, product: Rows) -> list[Dispatch]:
+        """The dispatches of a decode step that multiply with the matrices of a role, with `product`; of all layers."""
+        if role == LM_HEAD:
+            return self._head(product)
+        state = self._state
+        x, source = (state.h, PLAIN) if self._recipe.decode.attention is None else (state.x, NORMED)
+        dispatches: list[Dispatch] = []
+        for layer, kv in zip(self._weights.layers, state.kv, strict=True):
+            dispatches += {
+                QKV: self._qkv(layer, kv, product, x, source),
+                ATTENTION_OUTPUT: self._matmul_add(layer.attention_output, product, state.attended, PLAIN),
+                GATE_UP: self._gate_up(layer, product, x, source),
+                DOWN: self._matmul_add(layer.down, product, state.mlp, PLAIN),
+            }[role]
+        return dispatches
 
     def _fused(self, products: Mapping[str, Product], attention: SplitAttention) -> list[Dispatch]:
         state = self._state
@@ -93,10 +109,10 @@ class Llama:
             ]
         return dispatches
 
-    def _head(self) -> list[Dispatch]:
+    def _head(self, product: Rows) -> list[Dispatch]:
         """From `x` to the logits of each sequence's last token, and the tokens sampled from them."""
         state, spec, norm, output = self._state, self._spec, self._weights.output_norm, self._weights.output
-        product, is_fused = self._recipe.decode.products[LM_HEAD], self._recipe.decode.attention is not None
+        is_fused = self._recipe.decode.attention is not None
         counts = [product.workgroups(slab.rows) for slab in output.slabs]
         n_candidates = sum(counts)
         dispatches = [] if is_fused else [self._rms_norm(norm)]
