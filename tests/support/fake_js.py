@@ -13,7 +13,11 @@ from tokenizers import Tokenizer
 
 TOKEN_ID = 100
 _USAGES = {"STORAGE": 128, "UNIFORM": 64, "MAP_READ": 1, "COPY_DST": 8, "COPY_SRC": 4}
-_LIMITS = {"maxBufferSize": 256 << 20, "maxStorageBufferBindingSize": 128 << 20}
+_LIMITS = {
+    "maxBufferSize": 256 << 20,
+    "maxStorageBufferBindingSize": 128 << 20,
+    "maxComputeWorkgroupStorageSize": 16 << 10,
+}
 _CREATES = (
     "createBindGroup",
     "createBindGroupLayout",
@@ -48,6 +52,7 @@ class FakeJs:
             URL=SimpleNamespace(new=lambda url, root: SimpleNamespace(href=root + url)),
             postMessage=self._counted("postMessage", self.posted.append),
             self=SimpleNamespace(onmessage=None),
+            console=SimpleNamespace(info=self._counted("console")),
         )
         ffi = _module(
             "pyodide.ffi",
@@ -115,9 +120,10 @@ class FakeJs:
         return Words()
 
     def _gpu(self):
-        adapter = SimpleNamespace(vendor="fake", architecture="js", description="", is_fallback=False)
+        adapter = SimpleNamespace(vendor="fake", architecture="js", description="", is_fallback=False, subgroup_size=0)
         device = SimpleNamespace(
             limits=SimpleNamespace(**_LIMITS),
+            features=SimpleNamespace(has=lambda _name: False),
             destroy=self._counted("destroy"),
             **{name: self._counted(name, lambda *_: object()) for name in _CREATES},
         )
@@ -144,6 +150,7 @@ class FakeJs:
         return SimpleNamespace(
             configure=self._counted("configure"),
             step=self._waited("step", lambda *arguments: self._bytes(step(*arguments))),
+            measure=self._waited("measure", lambda *_: 1000.0),
         )
 
     def _source(self, _url):
