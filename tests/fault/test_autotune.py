@@ -206,10 +206,11 @@ def test_when_the_time_is_over_what_was_found_stays(new_tuner, monkeypatch):
 
 def test_an_alternative_of_the_output_leaves_no_more_candidates_than_there_is_room_for(new_tuner):
     async def story():
-        driver = new_tuner(us_per_dispatch=lambda kernel: 1000.0 / dict(kernel.constants).get("LANES", 1))
+        options = {"subgroup_size": 0, "us_per_dispatch": lambda kernel: 1e4 / dict(kernel.constants).get("LANES", 1)}
+        driver, plain = new_tuner(**options), new_tuner(**options, tuning_ms=0)
         await driver.load()
-        plain = new_tuner(tuning_ms=0)
         await plain.load()
+        assert products_of(driver)["down"].lanes == 32
         n_rows = 320
         head = [products_of(one)["lm_head"].workgroups(n_rows) for one in (driver, plain)]
         assert head[0] <= head[1]
