@@ -32,6 +32,14 @@ export class Plan {
     this.groups = groups;
     this.grid = grid;
   }
+
+  /**
+   * @param {number} i
+   * @returns {Plan} its i-th dispatch alone
+   */
+  only(i) {
+    return new Plan([this.pipelines[i]], [this.groups[i]], this.grid.subarray(2 * i, 2 * i + 2));
+  }
 }
 
 /** Submits plans step after step. */

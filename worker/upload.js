@@ -4,6 +4,7 @@
  * Python heap. The file is behind a URL of this server, or one that the user chose.
  */
 
+import { run } from "./replay.js";
 import { named, within } from "./wait.js";
 
 /** How long the server may say nothing. */
@@ -81,12 +82,32 @@ export class ByteStream {
   }
 
   /**
+   * Pours the next pieces through `staging`, each followed by its words and its dispatch; the queue keeps that order.
+   * @param {GPUDevice} device
+   * @param {GPUBuffer} staging
+   * @param {GPUBuffer} uniform
+   * @param {number[]} sizes two numbers a piece: bytes that are dropped before it, and its own
+   * @param {Uint8Array} words what goes to `uniform`, as many bytes for each piece
+   * @param {import("./replay.js").Plan} plan a dispatch a piece
+   */
+  async pour(device, staging, uniform, sizes, words, plan) {
+    const nPieces = sizes.length / 2;
+    const nWordBytes = words.length / nPieces;
+    for (let i = 0; i < nPieces; i++) {
+      await this.#skip(sizes[2 * i]);
+      await this.#write(device.queue, staging, sizes[2 * i + 1]);
+      device.queue.writeBuffer(uniform, 0, words, i * nWordBytes, nWordBytes);
+      run(device, plan.only(i));
+    }
+  }
+
+  /**
    * Writes the next `size` bytes to the beginning of `buffer`.
    * @param {GPUQueue} queue
    * @param {GPUBuffer} buffer
    * @param {number} size
    */
-  async pour(queue, buffer, size) {
+  async #write(queue, buffer, size) {
     const padded = Math.ceil(size / 4) * 4;
     if (this.#staging.length < padded) this.#staging = new Uint8Array(padded);
     let filled = 0;
@@ -99,7 +120,7 @@ export class ByteStream {
   }
 
   /** @param {number} size */
-  async skip(size) {
+  async #skip(size) {
     for (let left = size; left > 0; ) left -= (await this.#take(left)).length;
   }
 

@@ -65,21 +65,6 @@ async def settled(driver):
         await driver.engine.idle()
 
 
-def calls_of(new_driver, kind):
-    """Return the numbers of the calls of one kind in the story."""
-    script, numbers = Script(), set()
-    point = script.point
-
-    def noting(name, device=None):
-        point(name, device)
-        if name == kind:
-            numbers.add(script.n_counted)
-
-    script.point = noting
-    asyncio.run(load_and_generate(new_driver(script)))
-    return numbers
-
-
 async def load(driver):
     await driver.load()
 
@@ -123,10 +108,8 @@ def test_the_device_fails_at_any_call_and_is_fetched_back(new_driver, golden, co
         await driver.send("unload")
         assert_empty(driver)
 
-    skipped = set() if error is DeviceLost else calls_of(new_driver, "skip")
     for fail_at in range(1, n_calls + 1):
-        if fail_at not in skipped:
-            asyncio.run(story(fail_at))
+        asyncio.run(story(fail_at))
 
 
 def test_the_device_is_lost_for_ever_from_any_call_on(new_driver, golden, count):
@@ -194,7 +177,7 @@ def test_a_gpu_on_its_way_back_is_given_up(new_driver, golden, kind):
 
 @pytest.mark.parametrize(
     ("kind", "error", "code"),
-    [("allocate", OutOfMemory, "E400"), ("upload", SourceError, "E300"), ("skip", SourceError, "E300")],
+    [("allocate", OutOfMemory, "E400"), ("upload", SourceError, "E300")],
 )
 def test_loading_fails_at_any_call(new_driver, golden, count, kind, error, code):
     async def story(fail_at):

@@ -81,9 +81,8 @@ class FakeBuffer:
 class FakeStream:
     """The rest of a file."""
 
-    def __init__(self, data, script):
+    def __init__(self, data):
         self._data = data
-        self._script = script
         self.is_closed = False
 
     def take(self, size_bytes):
@@ -91,11 +90,6 @@ class FakeStream:
         if len(taken) < size_bytes:
             raise SourceError("the file ended early")
         return taken
-
-    async def skip(self, size_bytes):
-        self._script.point("skip")
-        await asyncio.sleep(0)
-        self.take(size_bytes)
 
     def close(self):
         self.is_closed = True
@@ -187,9 +181,13 @@ class FakeDevice:
             source_offset : source_offset + size_bytes
         ]
 
-    async def upload(self, stream, buffer, size_bytes):
-        await self._wait("upload")
-        self.write(buffer, stream.take(size_bytes))
+    async def upload(self, stream, staging, uniform, pieces):
+        for piece in pieces:
+            await self._wait("upload")
+            stream.take(piece.skip_bytes)
+            self.write(staging, stream.take(piece.size_bytes))
+            self.write(uniform, piece.words)
+            self.run([piece.dispatch])
 
     def prepare_steps(self, uniforms, result, readbacks):
         self._result = result

@@ -154,7 +154,7 @@ class FakeJs:
         )
 
     def _source(self, _url):
-        stream = SimpleNamespace(skip=self._waited("skip"), pour=self._waited("pour"), close=self._counted("close"))
+        stream = SimpleNamespace(pour=self._waited("pour"), close=self._counted("close"))
         return SimpleNamespace(
             size=len(self._file),
             read=self._waited("read", lambda start, end: self._bytes(self._file[start:end])),

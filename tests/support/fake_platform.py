@@ -18,9 +18,8 @@ from tests.support.session_events import of_session
 class FakeSource:
     """Implements `clutch.model.upload.Source` over bytes."""
 
-    def __init__(self, data, script):
+    def __init__(self, data):
         self._data = data
-        self._script = script
         self.streams = []
 
     @property
@@ -31,7 +30,7 @@ class FakeSource:
         return self._data[offset : offset + length]
 
     async def stream(self, offset):
-        self.streams.append(FakeStream(self._data[offset:], self._script))
+        self.streams.append(FakeStream(self._data[offset:]))
         return self.streams[-1]
 
 
@@ -64,11 +63,11 @@ class FakePlatform:
     async def open_url(self, url):
         if url not in self.files:
             raise SourceError(f"{url}: not found")
-        self.sources.append(FakeSource(self.files[url], self.script))
+        self.sources.append(FakeSource(self.files[url]))
         return self.sources[-1]
 
     def open_file(self, file):
-        return FakeSource(file, self.script)
+        return FakeSource(file)
 
     async def open_encoder(self, tokenizer_json):
         tokenizer = Tokenizer.from_str(tokenizer_json.decode())

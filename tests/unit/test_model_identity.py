@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from clutch.model.identity import model_identity
-from tests.support.fake_device import Script
 from tests.support.fake_platform import FakeSource
 
 HEADER_BYTES, SAMPLE_BYTES = 1000, 4096
@@ -14,7 +13,7 @@ STEP = (40 - 1) * SAMPLE_BYTES // 15
 
 
 def identity(data, header_bytes=HEADER_BYTES):
-    return asyncio.run(model_identity(FakeSource(data, Script()), header_bytes))
+    return asyncio.run(model_identity(FakeSource(data), header_bytes))
 
 
 def flipped(offset):

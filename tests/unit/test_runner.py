@@ -70,7 +70,7 @@ def run(story, kv_format="f16"):
     async def whole():
         header, device = parse_header(DATA, len(DATA)), WatchedDevice()
         config = EngineConfig(context_length=CONTEXT, pool_positions=N_PAGES * 16, kv_format=kv_format, tuning_ms=0)
-        source = FakeSource(DATA, device.script)
+        source = FakeSource(DATA)
         file = SimpleNamespace(source=source, header=header, spec=read_spec(header))
         choices = Choices(FakeChoiceStore())
         model = await Loader(file, device, Ledger(), config, choices, lambda *_: None, Stages()).load()

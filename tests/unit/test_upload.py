@@ -45,7 +45,7 @@ def uploaded(data, limit, staging_bytes):
         await plan.allocate(ledger.scope(device))
         upload = Upload(plan, device, staging_bytes=staging_bytes)
         await device.compile(upload.kernels, lambda *_: None)
-        await upload.run(FakeSource(data, device.script), ledger, lambda *_: None)
+        await upload.run(FakeSource(data), ledger, lambda *_: None)
         return plan
 
     plan = asyncio.run(story())

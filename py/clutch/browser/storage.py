@@ -11,11 +11,6 @@ class FileStream:
     def __init__(self, handle: Any) -> None:
         self.handle = handle
 
-    async def skip(self, size_bytes: int) -> None:
-        """Drop so many bytes."""
-        with translated():
-            await self.handle.skip(size_bytes)
-
     def close(self) -> None:
         """Let go of the file."""
         self.handle.close()

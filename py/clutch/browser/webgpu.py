@@ -18,7 +18,7 @@ from clutch.browser.failures import translated
 from clutch.browser.pipelines import Pipelines, handle_of
 from clutch.browser.steps import StepFuture
 from clutch.errors import OutOfMemory
-from clutch.gpu.device import Buffer, ByteStream, Dispatch, Usage
+from clutch.gpu.device import Buffer, ByteStream, Dispatch, Piece, Usage
 from clutch.gpu.kernels import Kernel, texts_id
 from clutch.gpu.limits import AdapterInfo, Limits
 
@@ -144,10 +144,15 @@ class WebGPUDevice:
         """Copy bytes from one storage buffer to another."""
         self._gpu.copy(handle_of(source), source_offset, handle_of(target), target_offset, size_bytes)
 
-    async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
-        """Pour the next bytes of `stream` into the beginning of `buffer`."""
+    async def upload(self, stream: ByteStream, staging: Buffer, uniform: Buffer, pieces: Sequence[Piece]) -> None:
+        """Pour the next pieces of `stream` through `staging`, each to its place: one FFI call, one wait."""
+        sizes = [number for piece in pieces for number in (piece.skip_bytes, piece.size_bytes)]
+        words = to_js(b"".join(piece.words for piece in pieces))
+        plan = self.record([piece.dispatch for piece in pieces])
         with translated():
-            await handle_of(stream).pour(self._gpu.queue, handle_of(buffer), size_bytes)
+            await handle_of(stream).pour(
+                self._gpu.device, handle_of(staging), handle_of(uniform), to_js(sizes), words, plan
+            )
 
     def prepare_steps(self, uniforms: Buffer, result: Buffer, readbacks: Sequence[Buffer]) -> None:
         """Say where steps keep their uniforms and results."""

@@ -81,11 +81,25 @@ class Plan(Protocol):
 class ByteStream(Protocol):
     """Bytes that go from a file to the GPU without entering the Python heap."""
 
-    async def skip(self, size_bytes: int) -> None:
-        """Drop so many bytes."""
-
     def close(self) -> None:
         """Let go of the file."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a stream, and what becomes of it on the GPU.
+
+    Args:
+        skip_bytes: of the stream, dropped before it.
+        size_bytes: its size.
+        words: what `dispatch` must know of it, whole words; every piece of an upload has as many.
+        dispatch: what takes it to its place.
+    """
+
+    skip_bytes: int
+    size_bytes: int
+    words: bytes
+    dispatch: Dispatch
 
 
 class Device(Protocol):
@@ -139,8 +153,10 @@ class Device(Protocol):
     def copy(self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size_bytes: int) -> None:
         """Copy bytes from one storage buffer to another, behind everything submitted so far."""
 
-    async def upload(self, stream: ByteStream, buffer: Buffer, size_bytes: int) -> None:
-        """Pour the next `size_bytes` of `stream` into the beginning of `buffer`.
+    async def upload(self, stream: ByteStream, staging: Buffer, uniform: Buffer, pieces: Sequence[Piece]) -> None:
+        """Pour the next `pieces` of `stream` through `staging`: a piece, its words into `uniform`, its dispatch.
+
+        All of them with one wait, because a wait in Python costs more than a small piece.
 
         Raises:
             SourceError: the stream ends early.

@@ -5,11 +5,11 @@ the queue keeps that order.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from clutch.formats.quants import QuantType
-from clutch.gpu.device import Buffer, ByteStream, Device, Dispatch, Usage
+from clutch.gpu.device import Buffer, ByteStream, Device, Dispatch, Piece, Usage
 from clutch.gpu.kernels import Kernel, kernel
 from clutch.gpu.ledger import Ledger
 from clutch.gpu.weight_formats import format_of
@@ -17,6 +17,8 @@ from clutch.model.weights import BLOCK, MatrixPlan, Part, SlabPlan, WeightPlan
 
 # Wait for the GPU at least this often, so that what is queued stays bounded.
 _QUEUE_BYTES = 32 << 20
+# Pour about so much with one call; also how often progress is told.
+_BATCH_BYTES = 2 << 20
 
 # (phase, done, total, unit), as in the `progress` message.
 Progress = Callable[[str, int, int, str], None]
@@ -66,8 +68,7 @@ class Upload:
         Raises:
             SourceError: the file ends early or cannot be read.
         """
-        uploads = self._weights.uploads()
-        at = uploads[0][0].tensor.offset
+        at = self._weights.uploads()[0][0].tensor.offset
         stream = await source.stream(at)
         try:
             with ledger.scope(self._device) as scope:
@@ -75,28 +76,47 @@ class Upload:
                 rows = await scope.buffer("repack rows", 256, Usage.UNIFORM)
                 await scope.settle()
                 queued = 0
-                for part, plan in uploads:
-                    await stream.skip(part.tensor.offset - at)
-                    at = part.tensor.offset
-                    for slab, piece in _pieces(part, plan, self._staging_bytes - 16):
-                        size_bytes = len(piece) * part.row_bytes
-                        await self._device.upload(stream, staging, size_bytes)
-                        self._device.write(rows, _rows(part, plan.slabs[slab], piece))
-                        self._device.run([self._repack(staging, rows, part, plan, slab, len(piece))])
-                        at += size_bytes
-                        queued += size_bytes
-                        if queued >= _QUEUE_BYTES:
-                            await self._device.idle()
-                            queued = 0
+                for batch in _batches(self._pieces(at, staging, rows)):
+                    await self._device.upload(stream, staging, rows, batch)
+                    n_bytes = sum(piece.skip_bytes + piece.size_bytes for piece in batch)
+                    at += n_bytes
+                    queued += n_bytes
+                    if queued >= _QUEUE_BYTES:
+                        await self._device.idle()
+                        queued = 0
                     on_progress("reading_weights", at, source.size_bytes, "bytes")
                 await self._device.idle()
         finally:
             stream.close()
 
-    def _repack(self, staging: Buffer, rows: Buffer, part: Part, plan: MatrixPlan, slab: int, n_rows: int) -> Dispatch:
-        made = self._weights.buffers[plan.name].slabs[slab]
-        buffers = (staging, made.quants, made.scales, rows)
-        return Dispatch(_repack(part.tensor.type), buffers, n_rows * _threads_of_row(part))
+    def _pieces(self, at: int, staging: Buffer, rows: Buffer) -> Iterator[Piece]:
+        """Yield the pieces of a stream that begins at byte `at` of the file."""
+        for part, plan in self._weights.uploads():
+            gap = part.tensor.offset - at
+            for slab, piece in _pieces(part, plan, self._staging_bytes - 16):
+                made = self._weights.buffers[plan.name].slabs[slab]
+                dispatch = Dispatch(
+                    _repack(part.tensor.type),
+                    (staging, made.quants, made.scales, rows),
+                    len(piece) * _threads_of_row(part),
+                )
+                size_bytes = len(piece) * part.row_bytes
+                yield Piece(gap, size_bytes, _rows(part, plan.slabs[slab], piece), dispatch)
+                at, gap = part.tensor.offset + (piece.stop * part.row_bytes), 0
+
+
+def _batches(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Gather pieces until they have _BATCH_BYTES."""
+    batch: list[Piece] = []
+    n_bytes = 0
+    for piece in pieces:
+        batch.append(piece)
+        n_bytes += piece.size_bytes
+        if n_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    if batch:
+        yield batch
 
 
 def _repack(quant: QuantType) -> Kernel:
