@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from clutch.text.piecewise import PiecewiseEncoder
 from clutch.text.shield import Shield
 from clutch.text.vocabulary import Vocabulary
 
@@ -28,7 +29,7 @@ class Tokenizer:
 
     def __init__(self, vocabulary: Vocabulary, encode_plain: Callable[[str], list[int]]) -> None:
         self.vocabulary = vocabulary
-        self._encode_plain = encode_plain
+        self._encode_plain = PiecewiseEncoder(encode_plain)
         self._special_ids = {**vocabulary.user_defined, **vocabulary.control}
         self._every_special = _any_of(self._special_ids)
         self._user_defined = _any_of(vocabulary.user_defined)
