@@ -63,7 +63,7 @@ class BenchmarkPanel:
         if state == "running":
             self._bar.value = run.n_done / run.n_requests
         self._line.show(self._status(state))
-        shown = (self._strings.language, run and (run.n_done, id(run)))
+        shown = (self._strings.language, run and (run.n_drawn, run.end, id(run)))
         if run is not None and shown != self._shown:
             self._shown = shown
             self._draw(run)

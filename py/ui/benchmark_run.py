@@ -27,6 +27,8 @@ class Run:
         # "" while it runs; then "done", "stopped", or the code of an error.
         self.end = ""
         self.n_done = 0
+        # Rows that are drawn: as many as there were before a request that is not measured, or drawing would be in it.
+        self.n_drawn = 0
         self._client = client
         self._context_length = context_length
         self._now_ms = now_ms
@@ -80,6 +82,7 @@ class Run:
                 self.rows.append(benchmark.too_long(n_tokens, self._context_length))
                 continue
             samples = []
+            self.n_drawn = len(self.rows)
             for seed in range(1 + self.plan["samples"]):
                 prompt = benchmark.prompt_of(n_tokens, 1000 * i + seed)
                 self._ask(prompt, room)

@@ -198,6 +198,8 @@ def test_a_run_from_its_session_to_its_end():
     assert asked["prompt"].startswith(prompts[-1] + "xxx ")
     assert len(asked["prompt"].split()) == 16 + benchmark.QUESTION_TOKENS
     assert world.run.rows[0]["second_turn_ttft_ms"] is None
+    # Not drawn while it is measured.
+    assert world.run.n_drawn == 0
     world.answered()
     assert (world.run.end, world.run.n_done, world.last) == ("done", 6, ("close", 7, False))
     assert world.run.rows[0]["second_turn_ttft_ms"] == 10
