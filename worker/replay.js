@@ -51,6 +51,7 @@ export class Replay {
   #stepGroup;
   #result;
   #readbacks;
+  #settle;
   #isFallback;
   /** Until the steps in flight have been asked for. */
   #asked = /** @type {Promise<void>} */ (Promise.resolve());
@@ -66,8 +67,10 @@ export class Replay {
    * @param {GPUBindGroup} stepGroup shows one slot of `uniforms`, by dynamic offset
    * @param {GPUBuffer} result 16 bytes a sequence that a step leaves behind
    * @param {GPUBuffer[]} readbacks one a step in flight
+   * @param {(step: number, words?: Uint32Array, error?: Error) => void} settle called when a step has ended, with its
+   *   number and four words of result a sequence, or with why there are none
    */
-  constructor(gpu, uniforms, stepGroup, result, readbacks) {
+  constructor(gpu, uniforms, stepGroup, result, readbacks, settle) {
     this.#gpu = gpu;
     this.#device = gpu.device;
     this.#guard = gpu.guard;
@@ -75,6 +78,7 @@ export class Replay {
     this.#stepGroup = stepGroup;
     this.#result = result;
     this.#readbacks = readbacks;
+    this.#settle = settle;
     this.#isFallback = gpu.adapter.is_fallback;
   }
 
@@ -89,11 +93,11 @@ export class Replay {
   /**
    * Submits a step at once.
    * @param {Plan} plan
-   * @param {number[]} sequences two numbers each: its slot, and the position of its first token
    * @param {number} tokensPerSequence
-   * @returns {Promise<Uint32Array>} four words of result a sequence
+   * @param {number[]} sequences two numbers each: its slot, and the position of its first token
+   * @returns {number} the step's, for `settle`
    */
-  step(plan, sequences, tokensPerSequence) {
+  step(plan, tokensPerSequence, ...sequences) {
     const device = this.#device;
     const nSequences = sequences.length / 2;
     const readback = this.#readbacks[this.#steps % this.#readbacks.length];
@@ -103,18 +107,23 @@ export class Replay {
     encode(encoder, plan, nSequences, tokensPerSequence, this.#stepGroup, offset);
     encoder.copyBufferToBuffer(this.#result, 0, readback, 0, nSequences * RESULT_BYTES);
     device.queue.submit([encoder.finish()]);
-    return this.#read(readback, nSequences * RESULT_BYTES);
+    const step = this.#steps;
+    this.#read(readback, nSequences * RESULT_BYTES).then(
+      (words) => this.#settle(step, words),
+      (error) => this.#settle(step, undefined, error),
+    );
+    return step;
   }
 
   /**
    * GPU time of a plan that runs `repeats` times in one pass; its results are not read. See `measure.js`.
    * @param {Plan} plan
-   * @param {number[]} sequences as for `step`
-   * @param {number} tokensPerSequence
    * @param {number} repeats
+   * @param {number} tokensPerSequence
+   * @param {number[]} sequences as for `step`
    * @returns {Promise<number>} microseconds
    */
-  measure(plan, sequences, tokensPerSequence, repeats) {
+  measure(plan, repeats, tokensPerSequence, ...sequences) {
     const offset = this.#begin(sequences, tokensPerSequence);
     return timed(this.#gpu, (pass) => {
       pass.setBindGroup(1, this.#stepGroup, [offset]);

@@ -5,6 +5,7 @@ looking up the function and converting its arguments belong to the call. A step 
 """
 
 import asyncio
+import itertools
 import struct
 from collections import Counter
 from types import ModuleType, SimpleNamespace
@@ -142,14 +143,20 @@ class FakeJs:
             close=self._counted("close"),
         )
 
-    def _replay(self, *_):
-        def step(_plan, sequences, tokens_per_sequence):
+    def _replay(self, *arguments):
+        settle = arguments[-1]
+        numbers = itertools.count(1)
+
+        def step(_plan, tokens_per_sequence, *sequences):
             positions = sequences[1::2]
-            return b"".join(struct.pack("<IffI", TOKEN_ID, -1.0, 1.0, at + tokens_per_sequence) for at in positions)
+            words = b"".join(struct.pack("<IffI", TOKEN_ID, -1.0, 1.0, at + tokens_per_sequence) for at in positions)
+            number = next(numbers)
+            asyncio.get_running_loop().call_soon(settle, number, self._bytes(words))
+            return number
 
         return SimpleNamespace(
             configure=self._counted("configure"),
-            step=self._waited("step", lambda *arguments: self._bytes(step(*arguments))),
+            step=self._counted("step", step),
             measure=self._waited("measure", lambda *_: 1000.0),
         )
 

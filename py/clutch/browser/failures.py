@@ -23,14 +23,22 @@ _BY_NAME: dict[str, tuple[type[ClutchError], str]] = {
 }
 
 
+def translation(error: Exception) -> Exception:
+    """Return the error of the tree that a JsException stands for, or itself."""
+    name = str(getattr(error, "name", ""))
+    if name not in _BY_NAME:
+        return error
+    kind, hint = _BY_NAME[name]
+    return kind(str(getattr(error, "message", error)), hint=hint)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn a JsException that has a place in the tree into its error; anything else passes."""
     try:
         yield
     except JsException as error:
-        name = str(getattr(error, "name", ""))
-        if name not in _BY_NAME:
+        found = translation(error)
+        if found is error:
             raise
-        kind, hint = _BY_NAME[name]
-        raise kind(str(getattr(error, "message", error)), hint=hint) from error
+        raise found from error

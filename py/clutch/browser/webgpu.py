@@ -5,20 +5,21 @@ Buffers, pipelines and bind groups are made from here, one FFI call each, at loa
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import clutch_worker
 import js
-from pyodide.ffi import create_once_callable, to_js
+from pyodide.ffi import create_once_callable, create_proxy, to_js
 
 from clutch.browser.failures import translated
 from clutch.browser.pipelines import Pipelines, handle_of
-from clutch.browser.steps import StepFuture
+from clutch.browser.steps import StepResults
 from clutch.errors import OutOfMemory
-from clutch.gpu.device import Buffer, ByteStream, Dispatch, Piece, Usage
+from clutch.gpu.device import Buffer, ByteStream, Dispatch, Piece, StepResult, Usage
 from clutch.gpu.kernels import Kernel, texts_id
 from clutch.gpu.limits import AdapterInfo, Limits
 
@@ -89,6 +90,7 @@ class WebGPUDevice:
         self._wgsl_root = wgsl_root
         self._pipelines = Pipelines(gpu, wgsl_root)
         self._replay: Any = None
+        self._results = StepResults()
 
     @property
     def kernels_id(self) -> str:
@@ -162,16 +164,18 @@ class WebGPUDevice:
             self._pipelines.step_group(uniforms),
             handle_of(result),
             to_js([handle_of(readback) for readback in readbacks]),
+            create_proxy(self._results.settle),
         )
 
     def configure(self, slot: int, settings: bytes) -> None:
         """Set the words of the sequence in `slot` behind its position."""
         self._replay.configure(slot, to_js(settings))
 
-    def step(self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int) -> StepFuture:
-        """Submit one step at once: one FFI call."""
-        flat = [number for sequence in sequences for number in sequence]
-        return StepFuture(self._replay.step(plan, to_js(flat), tokens_per_sequence))
+    def step(
+        self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int
+    ) -> Awaitable[list[StepResult]]:
+        """Submit one step at once: one FFI call, of numbers alone, which need no conversion."""
+        return self._results.expect(self._replay.step(plan, tokens_per_sequence, *chain.from_iterable(sequences)))
 
     @property
     def has_timestamps(self) -> bool:
@@ -182,9 +186,9 @@ class WebGPUDevice:
         self, plan: Any, sequences: Sequence[tuple[int, int]], tokens_per_sequence: int, repeats: int
     ) -> float:
         """Return the time for `repeats` runs of `plan`, in us."""
-        flat = [number for sequence in sequences for number in sequence]
         with translated():
-            return float(await self._replay.measure(plan, to_js(flat), tokens_per_sequence, repeats))
+            flat = chain.from_iterable(sequences)
+            return float(await self._replay.measure(plan, repeats, tokens_per_sequence, *flat))
 
     async def idle(self) -> None:
         """Wait until everything submitted is done."""
