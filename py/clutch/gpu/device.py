@@ -6,7 +6,7 @@ Nothing here knows WebGPU. Sizes are bytes, word layouts are little-endian u32.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from clutch.gpu.kernels import Kernel
 from clutch.gpu.limits import AdapterInfo, Limits
@@ -57,8 +57,7 @@ class Dispatch:
         return -(-self.threads // self.kernel.workgroup_size)
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """What a step that samples brings back for one sequence.
 
     Args:

@@ -104,6 +104,9 @@ class Sequence:
 
     def _own(self, token_ids: Tokens[int]) -> int:
         most = min(self.length, len(token_ids) - 1)
+        if self.token_ids[:most] == token_ids[:most]:
+            # Nearly always, and without a loop in Python.
+            return most
         return next((i for i in range(most) if self.token_ids[i] != token_ids[i]), most)
 
     def _in_pool(self, position: int, token_ids: Tokens[int]) -> Iterator[tuple[bytes, int]]:

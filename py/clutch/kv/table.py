@@ -44,7 +44,8 @@ class BlockTable:
         missing = max(0, _pages_for(n_positions) - len(self.pages))
         entry = self.length // PAGE_POSITIONS
         if self.length % PAGE_POSITIONS == 0 or self._is_own(self.pages[entry]):
-            self.pages += self._pool.acquire(missing)
+            if missing:
+                self.pages += self._pool.acquire(missing)
             return None
         page = self.pages[entry]
         try:

@@ -107,7 +107,7 @@ class Vocabulary:
         if kind != TokenType.NORMAL:
             return token.encode()
         try:
-            return bytes(BYTE_OF[character] for character in token)
+            return bytes(map(BYTE_OF.__getitem__, token))
         except KeyError:
             # A token outside the byte alphabet was added as text; Hugging Face's decoder takes it literally
             # too.
