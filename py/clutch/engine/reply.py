@@ -51,7 +51,9 @@ class Reply:
     def prefilled(self, done: int, total: int) -> None:
         """Say how far the prompt is read."""
         self._platform.send("progress", phase="prefill", done=done, total=total, unit="tokens", session=self._session)
-        self._gauge.look()
+        if done < total:
+            # Else the first token is there, and goes first.
+            self._gauge.look()
 
     def trimmed(self, turn: Turn) -> None:
         """Say that the oldest turns were left out, to make room."""
