@@ -51,7 +51,6 @@ class FakeJs:
             Object=SimpleNamespace(fromEntries=dict),
             Int32Array=SimpleNamespace(new=self._int32_array),
             URL=SimpleNamespace(new=lambda url, root: SimpleNamespace(href=root + url)),
-            postMessage=self._counted("postMessage", self.posted.append),
             self=SimpleNamespace(onmessage=None),
             console=SimpleNamespace(info=self._counted("console")),
         )
@@ -69,6 +68,7 @@ class FakeJs:
             Replay=SimpleNamespace(new=self._counted("createReplay", self._replay)),
             Source=SimpleNamespace(fromUrl=self._waited("fromUrl", self._source)),
             openTokenizer=self._waited("openTokenizer", self._tokenizer),
+            post=self._counted("postMessage", lambda text: self.posted.append({"json": text})),
             run=self._counted("run"),
         )
         self.modules = {

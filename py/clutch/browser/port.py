@@ -3,8 +3,9 @@
 import asyncio
 from typing import Any
 
+import clutch_worker
 import js
-from pyodide.ffi import create_proxy, to_js
+from pyodide.ffi import create_proxy
 
 from clutch import protocol
 from clutch.engine.control import SharedMark
@@ -48,5 +49,4 @@ class Port:
 
     def send(self, kind: str, **fields: object) -> None:
         """Post an event."""
-        text = protocol.encode(protocol.EVENTS, kind, **fields)
-        js.postMessage(to_js({"json": text}, dict_converter=js.Object.fromEntries))
+        clutch_worker.post(protocol.encode(protocol.EVENTS, kind, **fields))
