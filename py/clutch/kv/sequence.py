@@ -103,11 +103,12 @@ class Sequence:
         self.pool.part(self)
 
     def _own(self, token_ids: Tokens[int]) -> int:
-        most = min(self.length, len(token_ids) - 1)
-        if self.token_ids[:most] == token_ids[:most]:
-            # Nearly always, and without a loop in Python.
-            return most
-        return next((i for i in range(most) if self.token_ids[i] != token_ids[i]), most)
+        own, most = self.token_ids, min(self.length, len(token_ids) - 1)
+        start = 0
+        # A page at a time: thousands of tokens are compared for every request.
+        while start < most and own[start : start + PAGE_POSITIONS] == token_ids[start : start + PAGE_POSITIONS]:
+            start += PAGE_POSITIONS
+        return next((i for i in range(start, most) if own[i] != token_ids[i]), most)
 
     def _in_pool(self, position: int, token_ids: Tokens[int]) -> Iterator[tuple[bytes, int]]:
         """Yield (key, page) of the full pages that the pool has of `token_ids`, from the one of `position` on.

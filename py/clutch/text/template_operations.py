@@ -61,7 +61,8 @@ class Operations:
 
     def check_operator(self, operator: str, left: Any, right: Any) -> None:
         """Refuse ``+ * ** %`` where the result would be too large, and printf-style text altogether."""
-        sizes = [len(side) for side in (left, right) if isinstance(side, Sized)]
+        # Texts, the usual, are told from their type alone; `Sized` asks for methods.
+        sizes = [len(side) for side in (left, right) if isinstance(side, (str, Sized))]
         if operator == "%" and isinstance(left, str):
             raise SecurityError("a template may not use % on text")
         if operator == "+" and sizes:

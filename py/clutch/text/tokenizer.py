@@ -16,6 +16,8 @@ from clutch.text.vocabulary import Vocabulary
 
 def well_formed(text: str) -> str:
     """Return the text with surrogate pairs joined and each lone surrogate replaced by U+FFFD."""
+    if text.isascii():
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
