@@ -60,6 +60,9 @@ def test_what_was_said_before_is_encoded_once():
     assert n_first == len(list(pieces(text))) > 5
     assert encode(text + "and more") == list(map(ord, text + "and more"))
     assert len(calls) == n_first + 1
+    encode.forget()
+    encode(text)
+    assert len(calls) == 2 * n_first + 1
 
 
 def test_a_text_without_a_place_to_cut_goes_through_in_one():

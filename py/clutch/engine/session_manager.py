@@ -142,3 +142,5 @@ class SessionManager:
             session.conversation = None
         if self._host.placement is not None:
             self._host.placement.pool.forget_cached()
+        if self._host.file is not None:
+            self._host.file.tokenizer.forget()

@@ -37,6 +37,10 @@ class PiecewiseEncoder:
             token_ids += encode(piece)
         return token_ids
 
+    def forget(self) -> None:
+        """Drop the pieces."""
+        self._remembered.cache_clear()
+
 
 def pieces(text: str) -> Iterator[str]:
     """Yield the pieces of a text, none empty unless it is."""

@@ -41,6 +41,10 @@ class Tokenizer:
         """What keeps control tokens written in messages from being read as such."""
         return Shield(self.vocabulary.control)
 
+    def forget(self) -> None:
+        """Drop the texts that are remembered from before."""
+        self._encode_plain.forget()
+
     def encode(self, text: str, *, parse_special: bool = True) -> list[int]:
         """Return the ids of a text.
 
