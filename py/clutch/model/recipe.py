@@ -153,11 +153,9 @@ def _rows(n_rows: int, most_lanes: int, is_int8: bool) -> Rows:
     lanes = most_lanes
     while lanes > 8 and n_rows // 2 * lanes > _MANY_THREADS:
         lanes //= 2
-    if is_int8:
-        # A workgroup makes its bytes itself: the larger, the fewer do the same work.
-        pairs, workgroup = {most_lanes: (1, 256), most_lanes // 2: (2, 128)}.get(lanes, (1, 128))
-        return Rows(lanes, pairs, workgroup, "subgroup", is_int8)
-    return Rows(lanes, 1, 128, "subgroup")
+    # In integer arithmetic a workgroup makes its bytes itself: the larger, the fewer do the same work.
+    workgroup = 256 if is_int8 and lanes == most_lanes else 128
+    return Rows(lanes, 1, workgroup, "subgroup", is_int8)
 
 
 def _tile_attention(spec: ModelSpec, limits: Limits) -> TileAttention | None:
