@@ -58,15 +58,16 @@ export class Gpu {
   }
 
   /**
-   * @param {GPUBuffer} source
-   * @param {number} sourceOffset in bytes
-   * @param {GPUBuffer} target another buffer
-   * @param {number} targetOffset in bytes
-   * @param {number} size in bytes
+   * Copies between buffers, one move after the other.
+   * @param {GPUBuffer[]} buffers two a move: from which to which other
+   * @param {number[]} numbers three a move: where it begins in each, and how long it is, in bytes
    */
-  copy(source, sourceOffset, target, targetOffset, size) {
+  copy(buffers, numbers) {
     const encoder = this.device.createCommandEncoder();
-    encoder.copyBufferToBuffer(source, sourceOffset, target, targetOffset, size);
+    for (let i = 0; 2 * i < buffers.length; i++) {
+      const [from, to, size] = numbers.slice(3 * i, 3 * i + 3);
+      encoder.copyBufferToBuffer(buffers[2 * i], from, buffers[2 * i + 1], to, size);
+    }
     this.queue.submit([encoder.finish()]);
   }
 

@@ -175,11 +175,10 @@ class FakeDevice:
         await self._wait("read")
         return data
 
-    def copy(self, source, source_offset, target, target_offset, size_bytes):
-        assert source is not target
-        target.data[target_offset : target_offset + size_bytes] = source.data[
-            source_offset : source_offset + size_bytes
-        ]
+    def copy(self, moves):
+        for source, start, target, to, size_bytes in moves:
+            assert source is not target
+            target.data[to : to + size_bytes] = source.data[start : start + size_bytes]
 
     async def upload(self, stream, staging, uniform, pieces):
         for piece in pieces:

@@ -19,7 +19,7 @@ from clutch.browser.failures import translated
 from clutch.browser.pipelines import Pipelines, handle_of
 from clutch.browser.steps import StepResults
 from clutch.errors import OutOfMemory
-from clutch.gpu.device import Buffer, ByteStream, Dispatch, Piece, StepResult, Usage
+from clutch.gpu.device import Buffer, ByteStream, Dispatch, Move, Piece, StepResult, Usage
 from clutch.gpu.kernels import Kernel, texts_id
 from clutch.gpu.limits import AdapterInfo, Limits
 
@@ -142,9 +142,11 @@ class WebGPUDevice:
             data: bytes = read.to_bytes()
             return data
 
-    def copy(self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size_bytes: int) -> None:
-        """Copy bytes from one storage buffer to another."""
-        self._gpu.copy(handle_of(source), source_offset, handle_of(target), target_offset, size_bytes)
+    def copy(self, moves: Sequence[Move]) -> None:
+        """Copy bytes between storage buffers: one FFI call and one submit."""
+        buffers = [handle_of(buffer) for source, _, target, _, _ in moves for buffer in (source, target)]
+        numbers = [number for _, start, _, to, size in moves for number in (start, to, size)]
+        self._gpu.copy(to_js(buffers), to_js(numbers))
 
     async def upload(self, stream: ByteStream, staging: Buffer, uniform: Buffer, pieces: Sequence[Piece]) -> None:
         """Pour the next pieces of `stream` through `staging`, each to its place: one FFI call, one wait."""

@@ -35,6 +35,10 @@ class Buffer(Protocol):
         """Give its memory back; later use is a bug."""
 
 
+# (source, its offset, target, its offset, size in bytes); the two are not the same.
+Move = tuple[Buffer, int, Buffer, int, int]
+
+
 @dataclass(frozen=True)
 class Dispatch:
     """One dispatch of a plan.
@@ -149,8 +153,8 @@ class Device(Protocol):
         They are copied through `via` (READBACK) all at once; slow, for logits, saving and tests.
         """
 
-    def copy(self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size_bytes: int) -> None:
-        """Copy bytes from one storage buffer to another, behind everything submitted so far."""
+    def copy(self, moves: Sequence[Move]) -> None:
+        """Copy bytes between storage buffers, one move after the other, behind everything submitted so far."""
 
     async def upload(self, stream: ByteStream, staging: Buffer, uniform: Buffer, pieces: Sequence[Piece]) -> None:
         """Pour the next `pieces` of `stream` through `staging`: a piece, its words into `uniform`, its dispatch.

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Awaitable, Iterable, Sequence
 
 from clutch.gpu import step
-from clutch.gpu.device import Buffer, Device, Dispatch, Plan, StepResult
+from clutch.gpu.device import Buffer, Device, Dispatch, Move, Plan, StepResult
 from clutch.gpu.kernels import Kernel
 from clutch.gpu.step import MAX_SEQUENCES
 from clutch.kv.pool import PAGE_POSITIONS
@@ -114,9 +114,11 @@ class Runner:
     def copy_page(self, source: int, target: int) -> None:
         """Copy the keys and values of a page, in every layer; by a detour, for WebGPU copies within no buffer."""
         size = self._layer_page_bytes
+        moves: list[Move] = []
         for layer in self._state.kv:
-            self._device.copy(layer, source * size, self._state.page, 0, size)
-            self._device.copy(self._state.page, 0, layer, target * size, size)
+            moves.append((layer, source * size, self._state.page, 0, size))
+            moves.append((self._state.page, 0, layer, target * size, size))
+        self._device.copy(moves)
 
     async def read_page(self, page: int) -> bytes:
         """Return the keys and values of a page, one layer behind the other."""
