@@ -380,10 +380,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "wgsl/rms_norm.wgsl",
         "tests/kernels/test_norm.py",
-        (
-            ("h[row + i] =", "h[row + i + 1] ="),
-            ("gain[i];", "gain[i + 1];"),
-        ),
+        (("h[row + i] =", "h[row + i + 1] ="), ("gain[i];", "gain[i + 1];")),
     ),
     (
         "wgsl/attention_merge.wgsl",
@@ -396,9 +393,6 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "wgsl/embed.wgsl",
         "tests/kernels/test_matrices.py",
-        (
-            ("position_of(id.y)]", "id.y]"),
-            ("x[out + i] = weights[i]", "x[out + i] = weights[i ^ 1u]"),
-        ),
+        (("position_of(id.y)]", "id.y]"), ("x[out + i] = weights[i]", "x[out + i] = weights[i ^ 1u]")),
     ),
 )

@@ -49,7 +49,7 @@ class EngineClient:
         n_bytes = protocol.MAX_SESSIONS * _WORD_BYTES
         buffer = js.SharedArrayBuffer.new(n_bytes) if window.crossOriginIsolated else None
         self._mark = js.Int32Array.new(buffer) if window.crossOriginIsolated else None
-        # The first was made by worker/early.js, before this Python was there.
+        # The first was made by static/early.js, before this Python was there.
         self._worker = window.clutchEarly.take() or js.Worker.new(_WORKER_URL, ffi.to_js({"type": "module"}))
         dom.listen(self._worker, "message", lambda event: self._receive(number, event))
         dom.listen(self._worker, "error", lambda event: self._crash(number, dom.text_of(event, "message")))

@@ -15,7 +15,7 @@ def alternatives(default: Rows, subgroup_size: int) -> list[Rows]:
         default: of the recipe.
         subgroup_size: of the adapter; lanes that have no subgroups meet in workgroup memory.
     """
-    meeting = "workgroup" if default.meeting == "one" else default.meeting
+    meeting = "workgroup" if default.lanes == 1 else default.meeting
     most_lanes = subgroup_size if meeting == "subgroup" else max(_LANES)
     lanes = [count for count in _LANES if count <= most_lanes] or [default.lanes]
     found = [
