@@ -59,7 +59,7 @@ const OUTCOMES = {
   invalid: () => Promise.resolve(new GPUValidationError("not valid, for a test")),
   garbage: async (_act, call) => new ArrayBuffer((await call()).byteLength),
   uncompilable: () => Promise.reject(new GPUPipelineError("no, for a test", { reason: "internal" })),
-  small: () => ({ maxBufferSize: 1 << 16, maxStorageBufferBindingSize: 1 << 16 }),
+  small: () => ({ maxBufferSize: 1 << 16, maxStorageBufferBindingSize: 1 << 16, maxComputeWorkgroupStorageSize: 1 << 14 }),
 };
 
 function failure(name, message = "for a test") {
