@@ -103,7 +103,7 @@ PORTABLE = Recipe("portable", Decode(dict.fromkeys(ROLES, Rows())), _PORTABLE_PR
 
 # More lanes to a row hide the latency of memory, until there are more than the GPU holds (measured, H200).
 _MANY_THREADS = 150_000
-# Activations as bytes: a third of a step of the 1.5B shape, a sixth of one of the default model, whose answers they
+# Activations as bytes: a quarter of a step of the 1.5B shape, little of one of the default model, whose answers they
 # change (measured, docs/performance.md).
 _INT8_HIDDEN_SIZE = 1024
 # Queries of a tile, and values that a tile of keys has (measured, H200).
