@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from clutch.gpu.kernels import kernel
 from clutch.kv.layout import F16, Q8
-from tests.kernels.composing import check, compose
+from tests.kernels.comparing import check
+from tests.kernels.conftest import ROOT
 from tests.kernels.sequences import TABLE_OFFSET, THREE, block_tables
 from tests.kernels.test_attention import pages
 from tests.support import kernel_reference
@@ -47,7 +49,7 @@ def test_attention_tile(bench, constants, step, kv, spread=1.0, nmse=1e-6):
     named = {"q": q, "kv": cache, "table": table, "attended": want}
     views = {name: data.view(np.uint8).reshape(-1) for name, data in named.items()}
     kernel_reference.attention_tile(views, constants, step, {"kv": kv})
-    code = compose(constants, "attention_tile", f"kv_{kv}", "step")
+    code = kernel("attention_tile", f"kv_{kv}", **constants).source(ROOT / "wgsl")
     check(
         bench,
         code,

@@ -1,10 +1,16 @@
 """Products of many tokens: tiles of several shapes with rows and tokens at their edges, and activations as bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from clutch.formats.quants import QuantType
-from tests.kernels.composing import check, compose
+from clutch.gpu.kernels import kernel
+from clutch.gpu.products import PLAIN, Tiles
+from clutch.gpu.weight_formats import FORMATS
+from tests.kernels.comparing import check
+from tests.kernels.conftest import ROOT
 from tests.kernels.test_matrices import weights
 from tests.support import kernel_reference
 from tests.support.kernel_reference import one
@@ -13,39 +19,29 @@ RNG = np.random.default_rng(17)
 READ, WRITE = "read", "read_write"
 
 
-def tile(rows, tokens, thread_rows, splits=1):
-    return {
-        "TILE_ROWS": rows,
-        "TILE_TOKENS": tokens,
-        "THREAD_ROWS": thread_rows,
-        "SPLITS": splits,
-        "WORKGROUP": splits * rows * tokens // thread_rows // 4,
-    }
-
-
 SHAPES = [  # format, rows, columns, tokens, tile
-    pytest.param((QuantType.Q4_1, 130, 96, 71, tile(64, 64, 4)), id="four-threads-a-block"),
-    pytest.param((QuantType.Q6_K, 64, 256, 64, tile(64, 32, 8)), id="whole-tiles-of-halves"),
-    pytest.param((QuantType.Q4_1, 34, 96, 35, tile(32, 16, 4, 2)), id="splits-with-nothing-to-do"),
-    pytest.param((QuantType.F32, 34, 32, 5, tile(32, 32, 4)), id="one-round"),
+    pytest.param((QuantType.Q4_1, 130, 96, 71, Tiles(64, 64, 4)), id="four-threads-a-block"),
+    pytest.param((QuantType.Q6_K, 64, 256, 64, Tiles(64, 32, 8)), id="whole-tiles-of-halves"),
+    pytest.param((QuantType.Q4_1, 34, 96, 35, Tiles(32, 16, 4, 2)), id="splits-with-nothing-to-do"),
+    pytest.param((QuantType.F32, 34, 32, 5, Tiles(32, 32, 4)), id="one-round"),
 ]
 
 
-def run(bench, product, x, kernel_x, case, first_row=0, width=0):
+def run(bench, x, kernel_x, case, *, is_int8=False, first_row=0, width=0):
     """Compare y += W x, with y of `width` columns, as the kernel leaves it from `kernel_x`."""
-    quant, rows, columns, tokens, shape = case
-    constants = {"ROWS": rows, "COLUMNS": columns, "FIRST_ROW": first_row, "WIDTH": width or rows, **shape}
-    blocks = [] if quant is QuantType.F32 else ["blocks"]
-    code = compose(constants, "matmul_add", product, *blocks, f"format_{quant.name.lower()}", "step")
+    quant, rows, columns, tokens, tiles = case
+    tiles = replace(tiles, is_int8=is_int8)
+    constants = {"ROWS": rows, "COLUMNS": columns, "FIRST_ROW": first_row, "WIDTH": width or rows, **tiles.constants}
+    made = kernel("matmul_add", *tiles.files(FORMATS[quant].name, PLAIN), **constants)
     quants, scales = weights(quant, rows, columns)
     y = RNG.normal(size=(tokens, width or rows)).astype(np.float32)
     want = y.copy()
     named = {"quants": quants, "scales": scales, "x": bytes_of(x), "y": bytes_of(want)}
-    files = {"format": quant.name.lower(), "source": "plain"}
+    files = {"format": FORMATS[quant].name}
     kernel_reference.matmul_add(named, constants, one(0, tokens), files)
-    grid = -(-rows // shape["TILE_ROWS"]), -(-tokens // shape["TILE_TOKENS"])
+    grid = -(-tiles.threads(rows) // made.workgroup_size), -(-tokens // tiles.tokens)
     buffers = [quants, scales, kernel_x, y]
-    check(bench, code, buffers, [READ, READ, READ, WRITE], want, step=one(0, tokens), grid=grid)
+    check(bench, made.source(ROOT / "wgsl"), buffers, [READ, READ, READ, WRITE], want, step=one(0, tokens), grid=grid)
 
 
 def bytes_of(array):
@@ -55,7 +51,7 @@ def bytes_of(array):
 @pytest.mark.parametrize("case", SHAPES)
 def test_product_tiles(bench, case):
     x = RNG.normal(size=(case[3], case[2])).astype(np.float32)
-    run(bench, "product_tiles", x, x, case, first_row=4, width=case[1] + 6)
+    run(bench, x, x, case, first_row=4, width=case[1] + 6)
 
 
 def quantised(x):
@@ -70,14 +66,14 @@ def quantised(x):
 @pytest.mark.parametrize("case", SHAPES[:-1])
 def test_product_tiles_int8(bench, case):
     words, x = quantised(RNG.normal(size=(case[3], case[2])).astype(np.float32))
-    run(bench, "product_tiles_int8", x, words, case)
+    run(bench, x, words, case, is_int8=True)
 
 
 def test_quantise(bench):
     x = RNG.normal(size=(5, 96)).astype(np.float32)
     x[1, :32] = 0
     words, _ = quantised(x)
-    code = compose({"COLUMNS": 96}, "quantise", "step")
+    code = kernel("quantise", COLUMNS=96).source(ROOT / "wgsl")
     _, found = bench.run_code(
         code, [bytes_of(x), np.zeros(len(words), np.uint8)], [READ, WRITE], step=one(0, 5), grid=(1, 5)
     )

@@ -23,7 +23,7 @@ class Runner:
     Args:
         device: where the model lives; its kernels are compiled.
         state: the model's buffers.
-        plans: as `plan_steps` made them.
+        plans: the dispatches of each kind of step.
         memory: sizes of the state.
         hidden_size, vocab_size: of the model.
     """
@@ -51,7 +51,10 @@ class Runner:
         self._prefill: Plan = device.record(plans.prefill)
         self._decode: Plan = device.record(plans.decode)
         # The last chunk of a prompt, by the most tokens that each plan should take; the shortest first.
-        self._last = [(most_tokens, device.record(dispatches)) for most_tokens, dispatches in plans.last]
+        self._last = [
+            (most_tokens, self._decode if dispatches is plans.decode else device.record(dispatches))
+            for most_tokens, dispatches in plans.last
+        ]
 
     @property
     def steps_in_flight(self) -> int:
@@ -181,9 +184,8 @@ class StepPlans:
     @property
     def kernels(self) -> list[Kernel]:
         """What must be compiled before they are recorded."""
-        return [d.kernel for dispatches in (self.prefill, *(plan for _, plan in self.last)) for d in dispatches] + [
-            d.kernel for d in self.decode
-        ]
+        every = (self.decode, self.prefill, *(dispatches for _, dispatches in self.last))
+        return [dispatch.kernel for dispatches in every for dispatch in dispatches]
 
 
 def _runs(pages: Iterable[int]) -> list[tuple[int, int]]:

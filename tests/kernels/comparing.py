@@ -1,17 +1,8 @@
-"""A kernel of constants and WGSL files, run and compared with what NumPy expects."""
-
-from pathlib import Path
+"""One kernel's output compared with what NumPy expects, also where it must not write."""
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
 SENTINEL = np.full(1024, 0xC1, np.uint8)
-
-
-def compose(constants, *names):
-    """Return constants and the files of `names` behind them."""
-    lines = [f"const {name}: u32 = {value}u;" for name, value in constants.items()]
-    return "\n".join([*lines, *((ROOT / "wgsl" / f"{name}.wgsl").read_text("utf-8") for name in names)])
 
 
 def check(bench, code, buffers, accesses, want, *, step, grid, nmse=1e-10):
